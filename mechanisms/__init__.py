@@ -1,0 +1,1 @@
+"""Exact noise, sensitivities, guarantees and accounting. Knows neither torch nor crypten."""

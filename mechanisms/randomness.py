@@ -36,7 +36,7 @@ class Stream:
     def words(self, count: int) -> npt.NDArray[np.uint64]:
         """The next `count` words of the stream, shape (count,)."""
         out = np.empty(count, dtype=np.uint64)
-        buffer = memoryview(out).cast("B")
+        buffer = out.data.cast("B")
         for start in range(0, len(buffer), len(_ZEROS)):
             part = buffer[start : start + len(_ZEROS)]
             self._encryptor.update_into(_ZEROS[: len(part)], part)

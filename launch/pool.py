@@ -1,0 +1,137 @@
+"""Long-lived participants on this machine that run one task after another: for tests, benchmarks and the demo.
+
+Starting a torch process costs seconds; a pool pays that once. Each process has its own TLS identity and network, as in
+a real job.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from launch.keys import make_keys
+from smpc.engine.dealer import Dealer
+from smpc.engine.session import CryptenSession
+from smpc.engine.start import join
+from smpc.engine.tls import Identity, listen
+from smpc.errors import SmpcError
+from smpc.session import Cast
+
+Task = Callable[..., Any]
+
+
+class TaskFailed(SmpcError):
+    """A task raised in one or more participants; the message has each one's traceback."""
+
+
+class Pool:
+    """Parties, server and dealer as processes. `run(task)` calls task(session, **arguments) in all but the dealer."""
+
+    def __init__(self, cast: Cast, *, deadline: float = 30.0, record: bool = False) -> None:
+        self.cast = cast
+        self._folder = tempfile.TemporaryDirectory(prefix="smpc-pool-")  # readable by this user only
+        folder = Path(self._folder.name)
+        keys = {name: make_keys(name, folder) for name in cast.everyone}
+        listeners = {name: listen(("127.0.0.1", 0)) for name in cast.everyone}
+        addresses = {name: listener.getsockname() for name, listener in listeners.items()}
+        context = multiprocessing.get_context("spawn")
+        self.processes: dict[str, Any] = {}
+        self._pipes: dict[str, Connection] = {}
+        for name in cast.everyone:
+            here, there = context.Pipe()
+            process = context.Process(
+                target=_serve,
+                args=(there, cast, Identity(name, *keys[name]), addresses, {n: k[1] for n, k in keys.items()}),
+                kwargs={"listener": listeners[name], "deadline": deadline, "record": record},
+                daemon=True,
+            )
+            process.start()
+            there.close()
+            listeners[name].close()
+            self.processes[name] = process
+            self._pipes[name] = here
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def run(self, task: Task, per_party: Mapping[str, Mapping[str, Any]] | None = None, **arguments: Any) -> dict[str, Any]:
+        """The results of task(session, **arguments, **per_party[name]) by participant.
+
+        The task is a module-level function; raises TaskFailed if any participant does.
+        """
+        workers = [name for name in self.cast.everyone if name != self.cast.dealer]
+        for name in workers:
+            self._pipes[name].send((task, {**arguments, **(per_party or {}).get(name, {})}))
+        results, failures = {}, []
+        for name in workers:
+            try:
+                good, result = self._pipes[name].recv()
+            except (EOFError, ConnectionResetError):
+                good, result = False, "the process ended"
+            if good:
+                results[name] = result
+            else:
+                failures.append(f"{name}: {result}")
+        if failures:
+            raise TaskFailed("\n".join(failures))
+        return results
+
+    def close(self) -> None:
+        """End all processes; those that do not end by themselves are killed."""
+        for name, pipe in self._pipes.items():
+            if name != self.cast.dealer:
+                try:
+                    pipe.send(None)
+                except (BrokenPipeError, OSError):
+                    continue
+        for process in self.processes.values():
+            process.join(timeout=10)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._folder.cleanup()
+
+
+def _serve(
+    pipe: Connection,
+    cast: Cast,
+    identity: Identity,
+    addresses: Mapping[str, tuple[str, int]],
+    certificates: Mapping[str, Path],
+    *,
+    listener: socket.socket,
+    deadline: float,
+    record: bool,
+) -> None:
+    """One participant's process."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the participants share this machine's cores
+    frames: list[Any] = []
+    tap = (lambda *event: frames.append(event)) if record else None
+    network, agreement = join(
+        cast, identity, addresses, certificates, listener, {}, deadline=deadline, start_deadline=60.0, tap=tap
+    )
+    with network:
+        if identity.name == cast.dealer:
+            Dealer(network, agreement, cast.parties).serve()
+            return
+        session = CryptenSession(cast, network, agreement)
+        session.recorded = frames
+        while (job := pipe.recv()) is not None:
+            task, arguments = job
+            try:
+                pipe.send((True, task(session, **arguments)))
+            except Exception as error:
+                pipe.send((False, traceback.format_exc()))
+                network.abort(error)
+                os._exit(1)  # the traceback has gone to the caller

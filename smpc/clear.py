@@ -1,0 +1,57 @@
+"""The reference session: one process, nothing hidden, the same checks and the same integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.randomness import RandomWords, SecureRandom
+from smpc.ring import Integers, inner
+from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
+
+T = TypeVar("T")
+
+
+class ClearSession(Session):
+    """Computes in the clear what the secure sessions compute on shares: for tests and simulations, never for a job."""
+
+    def __init__(self, cast: Cast, *, random: Mapping[str, RandomWords] | None = None) -> None:
+        super().__init__(cast)
+        self._words: Mapping[str, RandomWords] = random or {name: SecureRandom() for name in cast.everyone}
+
+    def _enter(self, step: str, shape: tuple[int, ...]) -> None:
+        """One process is always in step with itself."""
+
+    def _at(self, party: str, f: Callable[..., T], args: tuple[Any, ...]) -> Held[T]:
+        return Held(party, f(*(unwrap(argument) for argument in args)))
+
+    def _random(self, party: str) -> Held[RandomWords]:
+        return Held(party, self._words[party])
+
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Integers:
+        parts = [np.full((1, rows), one, dtype=np.int64), *(value_of(held) for held in columns.values())]
+        return np.block([[inner(x, y) for y in parts] for x in parts])
+
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Integers:
+        return value_of(held).reshape(shape)
+
+    def _total(self, shares: Sequence[Integers]) -> Integers:
+        return np.asarray(np.add.reduce(list(shares)), dtype=np.int64)
+
+    def _take(self, share: Integers, index: tuple[npt.NDArray[np.intp], ...]) -> Integers:
+        return np.asarray(share[index])
+
+    def _add_noise(self, share: Integers, noise: Noise) -> Integers:
+        return self._total([share, *(value_of(draw) for draw in noise.draws.values())])
+
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
+        return Held(to, np.asarray(shared.share))
+
+    def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
+        return Held(to, value_of(held))
+
+    def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
+        return np.asarray(value_of(held), dtype=np.float64)

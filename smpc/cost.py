@@ -1,0 +1,47 @@
+"""What a joint operation costs, as a formula of public sizes, and what it did cost at the sockets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from smpc.products import MASKED, ProductPlan
+
+RECORD_BYTES = 16384  # TLS 1.3
+RECORD_OVERHEAD = 22  # header, content type, tag
+FRAME_BYTES = 24  # a frame's fixed header
+DIMENSION_BYTES = 8
+
+
+def frame_bytes(label: str, dimensions: int, body: int) -> int:
+    """Socket bytes of one message: frame header and array as TLS records (small messages travel in one)."""
+    return _records(FRAME_BYTES + DIMENSION_BYTES * dimensions + len(label)) + _records(body)
+
+
+def _records(size: int) -> int:
+    return size + RECORD_OVERHEAD * -(-size // RECORD_BYTES)
+
+
+def product_bytes(plan: ProductPlan, party: str) -> int:
+    """Bytes that `party` sends online for a product: 8 n d_k to each partner, plus framing. One round."""
+    width = plan.widths[party]
+    rows = (block.stop - block.start for block in plan.row_blocks())
+    return len(plan.partners(party)) * sum(frame_bytes(MASKED, 2, 8 * width * count) for count in rows)
+
+
+@dataclass
+class CostReport:
+    """One participant's costs: bytes to each peer at the socket, rounds, seconds a phase, formula against counter."""
+
+    party: str
+    bytes_sent: dict[str, int] = field(default_factory=dict)
+    messages_sent: int = 0
+    rounds: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    waited: float = 0.0
+    predicted: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
+
+    def compare(self, operation: str, predicted: int, counted: int) -> None:
+        """Set a formula's bytes beside the socket's."""
+        self.predicted[operation] = self.predicted.get(operation, 0) + predicted
+        self.counted[operation] = self.counted.get(operation, 0) + counted

@@ -1,0 +1,4 @@
+"""The secure engine: CrypTen's shared tensors over our own transport, dealer and randomness.
+
+Nothing else in the toolkit imports crypten.
+"""

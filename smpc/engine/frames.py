@@ -1,0 +1,121 @@
+"""Typed frames: what one participant writes to another. No pickle, every size checked.
+
+A frame is a fixed header, the dimensions, the name of the step that sent it, and the raw bytes of one array.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from smpc.errors import PeerError
+
+Array = npt.NDArray[np.generic]
+
+# kind, dtype, dimensions, label bytes, causal round, chain, payload bytes
+HEADER = struct.Struct("<BBBBI8sQ")
+MAX_DIMENSIONS = 8
+MAX_PAYLOAD = 1 << 32
+
+
+class Kind(IntEnum):
+    DATA = 1
+    HEARTBEAT = 2
+    ABORT = 3  # the label carries one line for people
+    BYE = 4
+
+
+DTYPES = (np.dtype(np.uint8), np.dtype("<i8"), np.dtype("<f8"))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One received message. `chain` is the sender's running hash of the steps it has taken."""
+
+    kind: Kind
+    label: str
+    round: int
+    chain: bytes
+    payload: Array
+
+    def describe(self) -> str:
+        return f"{self.label} {self.payload.dtype} {self.payload.shape}"
+
+
+def head(kind: Kind, label: str, round_: int, chain: bytes, payload: Array | None) -> bytes:
+    """The bytes of a frame before its payload."""
+    name = label.encode()[:255]
+    if payload is None:
+        return HEADER.pack(kind, 0, 1, len(name), round_, chain, 0) + struct.pack("<Q", 0) + name
+    dtype = DTYPES.index(payload.dtype)
+    if payload.ndim > MAX_DIMENSIONS or payload.nbytes > MAX_PAYLOAD:
+        raise ValueError(f"{label}: an array of shape {payload.shape} does not fit into one frame")
+    dimensions = struct.pack(f"<{payload.ndim}Q", *payload.shape)
+    return HEADER.pack(kind, dtype, payload.ndim, len(name), round_, chain, payload.nbytes) + dimensions + name
+
+
+class FrameReader:
+    """Reassembles frames from a byte stream: ask for `buffer()`, fill part of it, call `filled(count)`."""
+
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
+        self._start()
+
+    def _start(self) -> None:
+        self._fixed = bytearray(HEADER.size)
+        self._rest: bytearray | None = None
+        self._payload: Array | None = None
+        self._expect(memoryview(self._fixed))
+
+    def _expect(self, view: memoryview) -> None:
+        self._view = view
+        self._done = 0
+
+    def buffer(self) -> memoryview:
+        """The free part of the piece being read; never empty."""
+        return self._view[self._done :]
+
+    def filled(self, count: int) -> Frame | None:
+        """Take note of `count` new bytes; the frame, if it is complete now."""
+        self._done += count
+        if self._done < len(self._view):
+            return None
+        if self._rest is None:
+            _, _, dimensions, name, _, _, _ = HEADER.unpack(self._fixed)
+            if dimensions > MAX_DIMENSIONS:
+                raise PeerError(f"{self._peer} sent a frame with {dimensions} dimensions, at most {MAX_DIMENSIONS}")
+            self._rest = bytearray(8 * dimensions + name)
+            if self._rest:
+                self._expect(memoryview(self._rest))
+                return None
+        if self._payload is None:
+            self._payload = self._allocate()
+            if self._payload.nbytes:
+                self._expect(self._payload.data.cast("B"))
+                return None
+        frame = self._finish()
+        self._start()
+        return frame
+
+    def _allocate(self) -> Array:
+        _, dtype, dimensions, _, _, _, size = HEADER.unpack(self._fixed)
+        if dtype >= len(DTYPES):
+            raise PeerError(f"{self._peer} sent a frame of unknown type {dtype}")
+        shape = struct.unpack(f"<{dimensions}Q", bytes(self._rest or b"")[: 8 * dimensions])
+        if size > MAX_PAYLOAD or math.prod(shape) * DTYPES[dtype].itemsize != size:
+            raise PeerError(f"{self._peer} sent a frame of shape {shape} with {size} bytes")
+        # a one-dimensional buffer first: memoryview.cast needs C order and no zero sizes
+        return np.empty(shape, dtype=DTYPES[dtype]) if size else np.zeros(shape, dtype=DTYPES[dtype])
+
+    def _finish(self) -> Frame:
+        kind, _, dimensions, _, round_, chain, _ = HEADER.unpack(self._fixed)
+        label = bytes(self._rest or b"")[8 * dimensions :].decode("ascii", "replace")
+        if kind not in tuple(Kind) or self._payload is None:
+            raise PeerError(f"{self._peer} sent a frame of unknown kind {kind}")
+        label = "".join(c if c.isprintable() else "?" for c in label)  # it may reach a terminal
+        return Frame(Kind(kind), label, round_, chain, self._payload)

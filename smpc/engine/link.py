@@ -1,0 +1,128 @@
+"""One authenticated connection: a queue of frames out, a queue of frames in, and counters at the socket."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections import deque
+
+import numpy as np
+
+from smpc.engine.frames import Array, Frame, FrameReader, Kind, head
+from smpc.errors import PeerError
+
+RECORD = 16384  # a TLS 1.3 record carries at most this much and costs 22 bytes beside it
+RECORD_OVERHEAD = 22
+BACKLOG = 1 << 26  # stop reading a peer that is this far ahead of us: TCP holds it back then
+_TURN = 64  # records handled before other links get their turn
+
+
+class Link:
+    """A non-blocking TLS connection to one peer. Thread-safe: each use of the TLS object holds its lock."""
+
+    def __init__(self, peer: str, connection: ssl.SSLSocket) -> None:
+        connection.setblocking(False)
+        self.peer = peer
+        self.connection = connection
+        self.heard = time.monotonic()
+        self.inbox: deque[Frame] = deque()
+        self.finished = False  # the peer said goodbye
+        self.sent_bytes = 0
+        self.sent_frames = 0
+        self.received_bytes = 0
+        self._backlog = 0
+        self._outgoing: deque[memoryview] = deque()
+        self._reader = FrameReader(peer)
+        self._lock = threading.Lock()
+
+    def fileno(self) -> int:
+        return self.connection.fileno()
+
+    def post(self, kind: Kind, label: str, round_: int, chain: bytes, payload: Array | None) -> None:
+        """Queue a frame and write what the socket takes at once."""
+        pieces = [memoryview(head(kind, label, round_, chain, payload))]
+        if payload is not None and payload.nbytes:
+            body = np.ascontiguousarray(payload).data.cast("B")
+            if len(body) <= RECORD // 2:  # one record, one system call
+                pieces = [memoryview(bytes(pieces[0]) + bytes(body))]
+            else:
+                pieces.append(body)
+        with self._lock:
+            self._outgoing.extend(pieces)
+            self.sent_frames += kind is Kind.DATA
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            for _ in range(_TURN):
+                if not self._outgoing:
+                    return
+                view = self._outgoing[0]
+                count = self.connection.send(view)
+                self.sent_bytes += count + RECORD_OVERHEAD * -(-count // RECORD)
+                if count == len(view):
+                    self._outgoing.popleft()
+                else:
+                    self._outgoing[0] = view[count:]
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            return
+        except (OSError, ssl.SSLError):
+            self._outgoing.clear()  # the reading side reports the loss, after what the peer still had to say
+
+    def write(self) -> None:
+        with self._lock:
+            self._write()
+
+    @property
+    def wants_write(self) -> bool:
+        return bool(self._outgoing)
+
+    @property
+    def wants_read(self) -> bool:
+        return self._backlog < BACKLOG
+
+    def read(self) -> list[Frame]:
+        """The frames completed by what has arrived. Raises PeerError when the connection is lost or malformed."""
+        frames: list[Frame] = []
+        for _ in range(_TURN):
+            with self._lock:
+                try:
+                    count = self.connection.recv_into(self._reader.buffer())
+                except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                    break
+                except (OSError, ssl.SSLError) as error:
+                    raise PeerError(f"{self.peer}: connection lost ({_reason(error)})") from None
+            if count == 0:
+                raise PeerError(f"{self.peer}: connection closed before the end of the job")
+            self.received_bytes += count
+            self.heard = time.monotonic()
+            frame = self._reader.filled(count)
+            if frame is not None:
+                frames.append(frame)
+                if frame.kind is Kind.DATA:
+                    self._backlog += frame.payload.nbytes
+        return frames
+
+    def take(self) -> Frame:
+        frame = self.inbox.popleft()
+        self._backlog -= frame.payload.nbytes
+        return frame
+
+    @property
+    def pending(self) -> bool:
+        """Whether decrypted bytes wait inside the TLS object, where no selector sees them."""
+        with self._lock:
+            try:
+                return self.connection.pending() > 0
+            except (OSError, ValueError):
+                return False
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "TLS error").lower().replace("_", " ")
+    return error.strerror or type(error).__name__

@@ -1,0 +1,172 @@
+"""The secure session: this process's part of a job, over the network, on CrypTen's shared tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.randomness import RandomWords, SecureRandom
+from smpc.cost import CostReport, product_bytes
+from smpc.engine.crossproduct import Correlation, multiply
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from smpc.engine.requests import Requests
+from smpc.engine.sharing import Sharing
+from smpc.products import ProductPlan
+from smpc.ring import Integers, inner
+from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
+
+T = TypeVar("T")
+
+
+class CryptenSession(Session):
+    """One participant's session: a party holds shares, the server none."""
+
+    def __init__(
+        self, cast: Cast, network: Network, agreement: Agreement, *, random: RandomWords | None = None
+    ) -> None:
+        super().__init__(cast)
+        self.network = network
+        self.me = network.me
+        self.is_party = self.me in cast.parties
+        self.cost = CostReport(self.me)
+        self._agreement = agreement
+        self._own_random = random or SecureRandom()
+        if self.is_party and cast.dealer is not None:
+            self._sharing = Sharing(self.me, cast.parties, agreement)
+            self._seed = agreement.key(cast.dealer, "dealer")
+            self._requests = Requests(network, cast.parties, cast.dealer)
+            self._install(cast.dealer)
+
+    def _install(self, dealer: str) -> None:
+        from smpc.engine.communicator import LinkCommunicator
+        from smpc.engine.install import install
+        from smpc.engine.provider import DealerProvider
+
+        communicator = LinkCommunicator(self.network, self.cast.parties)
+        provider = DealerProvider(self.network, dealer, self._seed, self._requests)
+        install(communicator, provider, self._sharing)
+
+    # shares as CrypTen's tensors
+
+    def _tensor(self, share: Integers, bits: int = 0) -> Any:
+        import torch
+        from crypten.mpc.primitives import ArithmeticSharedTensor
+
+        return ArithmeticSharedTensor.from_shares(torch.from_numpy(np.ascontiguousarray(share)), precision=bits)
+
+    def _integers(self, share: Any) -> Integers:
+        return np.asarray(share.share.numpy(), dtype=np.int64)
+
+    # the verbs
+
+    def _enter(self, step: str, shape: tuple[int, ...]) -> None:
+        self.network.enter(step, shape)
+
+    def _at(self, party: str, f: Callable[..., T], args: tuple[Any, ...]) -> Held[T]:
+        if party != self.me:
+            return Held(party)
+        return Held(party, f(*(unwrap(argument) for argument in args)))
+
+    def _random(self, party: str) -> Held[RandomWords]:
+        return Held(party, self._own_random if party == self.me else None)
+
+    def correlate(self, plan: ProductPlan) -> Correlation:
+        """Ask the dealer for one product's corrections: no data needed, so it can be done ahead."""
+        number = self._requests.send(
+            "product", rows=plan.rows, widths=dict(plan.widths), blocks=[list(block) for block in plan.blocks]
+        )
+        return Correlation(number, plan)
+
+    def multiply(self, correlation: Correlation, columns: Integers) -> dict[tuple[str, str], Integers]:
+        """The online half of a product: this party's shares of the blocks it takes part in."""
+        partners = correlation.plan.partners(self.me)
+        before = sum(self.network.sent()[name] for name in partners)
+        blocks = multiply(self.network, str(self.cast.dealer), self._seed, correlation, columns)
+        self.network.flush()
+        sent = sum(self.network.sent()[name] for name in partners) - before
+        self.cost.compare("product", product_bytes(correlation.plan, self.me), sent)
+        return blocks
+
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any:
+        if not self.is_party:
+            return None
+        edges = list(accumulate(widths.values(), initial=1))
+        place = {name: slice(edges[i], edges[i + 1]) for i, name in enumerate(widths)}
+        share = np.zeros((edges[-1], edges[-1]), dtype=np.int64)
+        correlation = self.correlate(ProductPlan.gram(rows, widths))
+        if self.me == self.cast.parties[0]:
+            share[0, 0] = rows * one * one
+        if self.me in widths:
+            own = value_of(columns[self.me])
+            for (k, l), part in self.multiply(correlation, own).items():
+                share[place[k], place[l]] = part
+                share[place[l], place[k]] = part.T
+            share[place[self.me], place[self.me]] = inner(own, own)
+            share[0, place[self.me]] = share[place[self.me], 0] = own.sum(axis=1) * one
+        return self._tensor(share)
+
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any:
+        if not self.is_party:
+            return None
+        share = self._sharing.zero(shape)
+        if held.holder == self.me:
+            share = share + value_of(held).reshape(shape)
+        return self._tensor(share)
+
+    def _total(self, shares: Sequence[Any]) -> Any:
+        if not self.is_party:
+            return None
+        return self._tensor(np.add.reduce([self._integers(share) for share in shares]))
+
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...]) -> Any:
+        return self._tensor(self._integers(share)[index]) if self.is_party else None
+
+    def _add_noise(self, share: Any, noise: Noise) -> Any:
+        if not self.is_party:
+            return None
+        own = noise.draws.get(self.me)
+        return share if own is None else self._tensor(self._integers(share) + value_of(own))
+
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
+        label = "share"
+        total = np.zeros(shared.shape, dtype=np.int64)
+        if self.is_party:  # re-shared first: the receiver sees no single share and no single party's noise
+            total = self._integers(shared.share) + self._sharing.zero(shared.shape)
+        if to != self.me:
+            if self.is_party:
+                self.network.send(to, label, total)
+            return Held(to)
+        for name in self.cast.parties:
+            if name != self.me:
+                total += self.network.receive(name, label, np.int64, shared.shape).view(np.int64)
+        return Held(to, total.view(np.int64))
+
+    def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
+        if held.holder == to:
+            return held
+        if held.holder == self.me:
+            self.network.send(to, message, _exactly(value_of(held), np.int64, shape, message))
+        if to != self.me:
+            return Held(to)
+        return Held(to, self.network.receive(held.holder, message, np.int64, shape))
+
+    def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
+        if held.holder != self.me:
+            return np.asarray(self.network.receive(held.holder, message, np.float64, shape), dtype=np.float64)
+        value = _exactly(value_of(held), np.float64, shape, message)
+        for name in (*self.cast.parties, self.cast.server):
+            if name != self.me:
+                self.network.send(name, message, value)
+        return np.asarray(value, dtype=np.float64)
+
+
+def _exactly(value: Any, dtype: Any, shape: tuple[int, ...], message: str) -> npt.NDArray[Any]:
+    array = np.ascontiguousarray(value)
+    if array.dtype != dtype or array.shape != shape:
+        raise TypeError(f"'{message}' is {array.dtype} {array.shape}, the script says {np.dtype(dtype)} {shape}")
+    return array

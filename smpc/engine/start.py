@@ -1,0 +1,42 @@
+"""Brings one participant into a job: connect to everybody, compare public facts, agree on keys."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from smpc.engine.handshake import Agreement, shake_hands
+from smpc.engine.link import Link
+from smpc.engine.network import Network, Tap
+from smpc.engine.tls import Address, Contexts, Identity, connect_all
+from smpc.session import Cast
+
+PATIENCE = 3600.0  # for a peer that is alive and does not send what is due
+
+
+def join(
+    cast: Cast,
+    identity: Identity,
+    addresses: Mapping[str, Address],
+    certificates: Mapping[str, Path],
+    listener: socket.socket,
+    facts: Mapping[str, str],
+    *,
+    deadline: float,
+    start_deadline: float,
+    tap: Tap | None = None,
+) -> tuple[Network, Agreement]:
+    """The open network and what the handshake agreed. Raises PeerError or InputError, one line each.
+
+    `facts` are public and must be equal wherever two participants state the same key. `listener` is taken over.
+    """
+    contexts = Contexts(identity, certificates)
+    connections = connect_all(contexts, cast.everyone, identity.name, addresses, listener, start_deadline)
+    links = {name: Link(name, connection) for name, connection in connections.items()}
+    network = Network(identity.name, cast.everyone, links, deadline=deadline, patience=PATIENCE, tap=tap)
+    try:
+        return network, shake_hands(network, facts)
+    except BaseException as error:
+        network.abort(error)
+        raise

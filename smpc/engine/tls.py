@@ -1,0 +1,167 @@
+"""Mutual TLS 1.3 between participants whose certificates the job pins.
+
+There is no certificate authority that could issue a second identity: a peer is who holds the private key of the
+certificate listed under its name.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from smpc.errors import InputError, PeerError
+
+Address = tuple[str, int]
+_HANDSHAKE_SECONDS = 10.0
+_RETRY_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Identity:
+    """This process's name with its private key and certificate (PEM files)."""
+
+    name: str
+    key: Path
+    certificate: Path
+
+
+def certificate_der(path: Path) -> bytes:
+    """The DER bytes of a PEM certificate file."""
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes()).public_bytes(Encoding.DER)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"certificate {path}: cannot be read as PEM ({error}); make one with `smpc keys new`"
+        ) from None
+
+
+class Contexts:
+    """The two TLS contexts of one participant, trusting exactly the pinned certificates."""
+
+    def __init__(self, identity: Identity, certificates: Mapping[str, Path]) -> None:
+        self.names = {certificate_der(path): name for name, path in certificates.items()}
+        self.server = self._context(ssl.PROTOCOL_TLS_SERVER, identity)
+        self.client = self._context(ssl.PROTOCOL_TLS_CLIENT, identity)
+
+    def _context(self, protocol: int, identity: Identity) -> ssl.SSLContext:
+        context = ssl.SSLContext(protocol)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # the certificate itself is pinned, not a host name
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.options |= ssl.OP_NO_TICKET
+        try:
+            context.load_cert_chain(identity.certificate, identity.key)
+        except (OSError, ssl.SSLError) as error:
+            raise InputError(f"key {identity.key}: does not open {identity.certificate} ({error})") from None
+        for der in self.names:
+            context.load_verify_locations(cadata=der)
+        return context
+
+    def peer(self, connection: ssl.SSLSocket) -> str | None:
+        """The name under which the other end's certificate is pinned."""
+        return self.names.get(connection.getpeercert(binary_form=True) or b"")
+
+
+def listen(address: Address, backlog: int = 64) -> socket.socket:
+    """A listening socket on `address`; port 0 takes a free one."""
+    try:
+        return socket.create_server(address, backlog=backlog)
+    except OSError as error:
+        raise InputError(f"address {address[0]}:{address[1]}: cannot listen there ({error.strerror})") from None
+
+
+def connect_all(
+    contexts: Contexts,
+    order: Sequence[str],
+    me: str,
+    addresses: Mapping[str, Address],
+    listener: socket.socket,
+    seconds: float,
+) -> dict[str, ssl.SSLSocket]:
+    """One authenticated connection to every other participant of `order`; earlier names listen, later ones connect.
+
+    Raises PeerError that names whoever is missing after `seconds`.
+    """
+    end = time.monotonic() + seconds
+    rank = order.index(me)
+    found: dict[str, ssl.SSLSocket] = {}
+    wrong: dict[str, str] = {}
+    change = threading.Condition()
+
+    def keep(name: str | None, connection: ssl.SSLSocket, expected: Sequence[str]) -> None:
+        with change:
+            if name is None or name not in expected or name in found:  # a stranger, or a second claim to a name
+                connection.close()
+                return
+            found[name] = connection
+            change.notify_all()
+
+    def accept(raw: socket.socket) -> None:
+        raw.settimeout(_HANDSHAKE_SECONDS)
+        try:
+            connection = contexts.server.wrap_socket(raw, server_side=True)
+        except (OSError, ssl.SSLError):
+            raw.close()
+            return
+        keep(contexts.peer(connection), connection, order[rank + 1 :])
+
+    def accept_loop() -> None:
+        listener.settimeout(0.2)
+        while not done.is_set():
+            try:
+                raw, _ = listener.accept()
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            threading.Thread(target=accept, args=(raw,), daemon=True).start()
+
+    def dial(name: str) -> None:
+        while time.monotonic() < end and not done.is_set():
+            try:
+                raw = socket.create_connection(addresses[name], timeout=_HANDSHAKE_SECONDS)
+            except OSError:
+                time.sleep(_RETRY_SECONDS)  # the peer may not have started yet
+                continue
+            try:
+                connection = contexts.client.wrap_socket(raw)
+            except ssl.SSLCertVerificationError:
+                wrong[name] = "shows another certificate than the job lists"
+                raw.close()
+            except (OSError, ssl.SSLError):
+                raw.close()
+            else:
+                if contexts.peer(connection) == name:
+                    keep(name, connection, [name])
+                    return
+                wrong[name] = "shows the certificate of another participant"
+                connection.close()
+            time.sleep(_RETRY_SECONDS * 4)
+
+    done = threading.Event()
+    threads = [threading.Thread(target=accept_loop, daemon=True)]
+    threads += [threading.Thread(target=dial, args=(name,), daemon=True) for name in order[:rank]]
+    for thread in threads:
+        thread.start()
+    with change:
+        change.wait_for(lambda: len(found) == len(order) - 1, timeout=max(0.0, end - time.monotonic()))
+        done.set()
+        missing = [name for name in order if name != me and name not in found]
+    threads[0].join()
+    listener.close()
+    if missing:
+        for connection in found.values():
+            connection.close()
+        name = next((name for name in missing if name in wrong), missing[0])
+        host, port = addresses[name]
+        reason = wrong.get(name, "did not connect" if name in order[rank + 1 :] else "did not answer")
+        raise PeerError(f"{name} ({host}:{port}) {reason} within {seconds:g} s; start it, or correct the job file")
+    return found

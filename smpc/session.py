@@ -1,0 +1,289 @@
+"""The verbs in which protocols are written. One script, the same text for every participant and every backend.
+
+Every value has a holder. A step that reads what another party holds raises HolderError in all backends, so a plain
+unit test in one process finds a protocol that reads what it may not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.randomness import RandomWords
+from smpc.errors import HolderError, InputError, UnprotectedError
+from smpc.products import MASKED
+from smpc.ring import Integers
+from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, Message, Transcript
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part: the parties in order, the server, and the dealer (None where the backend needs none)."""
+
+    parties: tuple[str, ...]
+    server: str = "server"
+    dealer: str | None = "dealer"
+
+    def __post_init__(self) -> None:
+        names = [*self.parties, self.server, *([self.dealer] if self.dealer else [])]
+        if not self.parties or len(set(names)) != len(names):
+            raise InputError(f"cast {names}: needs at least one party, and each name once")
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """All participants, in the order in which they connect."""
+        return (*self.parties, self.server, *([self.dealer] if self.dealer else []))
+
+
+class Held(Generic[T]):
+    """A value of one holder. Other participants have the handle, not the value."""
+
+    __slots__ = ("_value", "holder")
+
+    def __init__(self, holder: str, value: T | None = None) -> None:
+        self.holder = holder
+        self._value = value
+
+    def __bool__(self) -> bool:
+        raise HolderError(f"a branch on a value that {self.holder} holds: the others cannot take it; publish it first")
+
+    def __repr__(self) -> str:
+        return f"Held(by {self.holder})"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A secret-shared array of ring integers: value * 2^fraction_bits. `noise` names who added noise to it."""
+
+    shape: tuple[int, ...]
+    fraction_bits: int
+    share: Any = field(repr=False)
+    noise: tuple[str, ...] = ()
+
+
+class Mechanism(Protocol):
+    """What `draw_noise` needs of a mechanism: exact integers in ring units."""
+
+    def draw(self, count: int, random: RandomWords) -> Integers: ...
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Drawn noise: for each contributor a vector with a draw at its own coordinates and zero elsewhere."""
+
+    size: int
+    draws: Mapping[str, Held[Integers]]
+
+
+class Session(ABC):
+    """A running job. Subclasses say where local functions run and how shares are made, multiplied and opened."""
+
+    def __init__(self, cast: Cast) -> None:
+        self.cast = cast
+        self.transcript = Transcript()
+        self.seconds: dict[str, float] = {}
+
+    # local computation
+
+    def at(self, party: str, f: Callable[..., T], *args: Any) -> Held[T]:
+        """Run f(*args) in `party`'s process only. Arguments may be, or contain, values that `party` holds."""
+        self._known(party)
+        for argument in args:
+            _check_holder(party, argument)
+        with self.phase("local"):
+            return self._at(party, f, args)
+
+    # joint computation
+
+    def gram(self, columns: Mapping[str, Held[Integers]], *, rows: int, widths: Mapping[str, int], bits: int) -> Shared:
+        """Shares of the exact Gram matrix of all parties' integer columns (each held as (width, rows)).
+
+        A column of ones comes first, then each party's columns in the order of `widths`: shape (1 + D, 1 + D). The ones
+        stand as 2^bits like the columns' units, the result has 2 * bits fraction bits. Cost and method: `smpc.products`.
+        """
+        for party, held in columns.items():
+            _check_holder(party, held)
+        if list(columns) != list(widths) or list(widths) != [p for p in self.cast.parties if p in widths]:
+            raise InputError(f"columns {list(columns)} and widths {list(widths)} must name the parties in their order")
+        self._record(DEALER, PARTY, "corrections", (), "gram")
+        self._record(PARTY, OTHER_PARTY, MASKED, (rows,), "gram")
+        with self.phase("product"):
+            share = self._gram(columns, rows, widths, 1 << bits)
+        size = 1 + sum(widths.values())
+        return Shared((size, size), 2 * bits, share)
+
+    def share(self, held: Held[Integers], shape: Sequence[int], *, bits: int = 0) -> Shared:
+        """Secret-share integers (value * 2^bits) between all parties. Needs no message: masks come from pair keys."""
+        with self.phase("share"):
+            return Shared(tuple(shape), bits, self._share(held, tuple(shape)))
+
+    def total(self, shared: Sequence[Shared]) -> Shared:
+        """The sum of shared arrays of one shape and scale; noise on any of them is noise on the sum."""
+        first = shared[0]
+        if any((other.shape, other.fraction_bits) != (first.shape, first.fraction_bits) for other in shared):
+            raise InputError("a total needs arrays of one shape and one scale")
+        noise = tuple(dict.fromkeys(name for other in shared for name in other.noise))
+        return replace(first, share=self._total([other.share for other in shared]), noise=noise)
+
+    def take(self, shared: Shared, *index: npt.NDArray[np.intp]) -> Shared:
+        """The entries at a public index (one array per dimension), as a vector."""
+        if shared.noise:
+            raise InputError("take entries before noise is added: each opened entry needs its own contributors")
+        return Shared((len(index[0]),), shared.fraction_bits, self._take(shared.share, index))
+
+    # noise, before anything opens
+
+    def draw_noise(self, mechanism: Mechanism, contributors: Mapping[str, npt.NDArray[np.bool_]]) -> Noise:
+        """Each contributor draws its exact noise for the coordinates of its mask, from its own secure randomness.
+
+        Called first thing in a protocol, so that the time it takes says nothing about values that meet it later.
+        """
+        masks = list(contributors.values())
+        if not masks or not np.logical_or.reduce(masks).all():
+            raise InputError("every coordinate needs a noise contributor")
+
+        def draw(random: RandomWords, mask: npt.NDArray[np.bool_]) -> Integers:
+            noise = np.zeros(mask.size, dtype=np.int64)
+            noise[mask] = mechanism.draw(int(mask.sum()), random)
+            return noise
+
+        draws = {party: self.at(party, draw, self._random(party), mask) for party, mask in contributors.items()}
+        return Noise(masks[0].size, draws)
+
+    def add_noise(self, shared: Shared, noise: Noise) -> Shared:
+        """Every contributor adds its draws to its own share; exact in the ring, before anything is opened."""
+        if shared.shape != (noise.size,):
+            raise InputError(f"noise for {noise.size} coordinates does not fit shares of shape {shared.shape}")
+        if shared.noise:
+            raise InputError(f"these shares carry noise of {', '.join(shared.noise)} already")
+        with self.phase("noise"):
+            share = self._add_noise(shared.share, noise)
+        return replace(shared, share=share, noise=tuple(noise.draws))
+
+    # opening and telling
+
+    def reveal(self, shared: Shared, *, to: str, message: str, unprotected: bool = False) -> Held[Integers]:
+        """Open to one receiver: everybody else sends it a freshly re-shared share. Ring integers, not rescaled.
+
+        Without noise this needs `unprotected=True` in the protocol's text.
+        """
+        if not shared.noise and not unprotected:
+            raise UnprotectedError(f"'{message}' carries no noise: add it, or say unprotected=True")
+        sender = PARTY if to == self.cast.server else OTHER_PARTY
+        self._record(sender, self._role(to), message, shared.shape, "reveal", shared.noise)
+        with self.phase("reveal"):
+            return self._reveal(shared, to)
+
+    def send(
+        self, held: Held[npt.NDArray[Any]], *, to: str, shape: Sequence[int], message: str
+    ) -> Held[npt.NDArray[Any]]:
+        """Hand a plain array to one receiver. Its dtype must be int64 or float64, its shape is public."""
+        self._record(self._role(held.holder), self._role(to), message, tuple(shape), "send")
+        with self.phase("send"):
+            return self._send(held, to, tuple(shape), message)
+
+    def publish(self, held: Held[npt.NDArray[Any]], *, shape: Sequence[int], message: str) -> npt.NDArray[np.float64]:
+        """Tell an array of float64 to all parties and the server."""
+        self._record(self._role(held.holder), ALL, message, tuple(shape), "publish")
+        with self.phase("publish"):
+            return self._publish(held, tuple(shape), message)
+
+    # bookkeeping
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Seconds spent inside are added to `seconds[name]`."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+    def _record(
+        self, sender: str, receiver: str, message: str, shape: tuple[int, ...], verb: str, noise: tuple[str, ...] = ()
+    ) -> None:
+        self.transcript.add(Message(verb, sender, receiver, message, shape, noise))
+        self._enter(f"{verb}: {message}", shape)
+
+    def _role(self, name: str) -> str:
+        self._known(name)
+        return SERVER if name == self.cast.server else PARTY
+
+    def _known(self, name: str) -> None:
+        if name not in self.cast.parties and name != self.cast.server:
+            raise HolderError(f"{name!r} holds no values here: the parties are {', '.join(self.cast.parties)}")
+
+    @abstractmethod
+    def _enter(self, step: str, shape: tuple[int, ...]) -> None:
+        """Take note of a step that all participants take together."""
+
+    @abstractmethod
+    def _at(self, party: str, f: Callable[..., T], args: tuple[Any, ...]) -> Held[T]: ...
+
+    @abstractmethod
+    def _random(self, party: str) -> Held[RandomWords]: ...
+
+    @abstractmethod
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any: ...
+
+    @abstractmethod
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any: ...
+
+    @abstractmethod
+    def _total(self, shares: Sequence[Any]) -> Any: ...
+
+    @abstractmethod
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...]) -> Any: ...
+
+    @abstractmethod
+    def _add_noise(self, share: Any, noise: Noise) -> Any: ...
+
+    @abstractmethod
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]: ...
+
+    @abstractmethod
+    def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]: ...
+
+    @abstractmethod
+    def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]: ...
+
+
+def value_of(held: Held[T]) -> T:
+    """The value, in a backend's own process of the holder. Protocols never call this."""
+    if held._value is None:
+        raise HolderError(f"only {held.holder} has this value")
+    return held._value
+
+
+def unwrap(argument: Any) -> Any:
+    """An argument of `at` with every Held in it replaced by its value."""
+    if isinstance(argument, Held):
+        return value_of(argument)
+    if isinstance(argument, Mapping):
+        return {key: unwrap(item) for key, item in argument.items()}
+    if isinstance(argument, list | tuple):
+        return type(argument)(unwrap(item) for item in argument)
+    return argument
+
+
+def _check_holder(party: str, argument: Any) -> None:
+    if isinstance(argument, Held):
+        if argument.holder != party:
+            raise HolderError(f"{party} cannot read a value that {argument.holder} holds; send or reveal it first")
+    elif isinstance(argument, Mapping):
+        for item in argument.values():
+            _check_holder(party, item)
+    elif isinstance(argument, list | tuple):
+        for item in argument:
+            _check_holder(party, item)
+    elif isinstance(argument, Shared):
+        raise HolderError(f"{party} cannot read a shared value; reveal it first")

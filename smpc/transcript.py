@@ -1,0 +1,61 @@
+"""What was sent, from whom to whom, and who learned it: shapes and step names, never a payload or its digest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+PARTY, OTHER_PARTY, SERVER, DEALER, ALL = "P_k", "P_l", "server", "dealer", "all"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One step of a protocol in which something is sent. Senders and receivers are roles."""
+
+    verb: str
+    sender: str
+    receiver: str
+    message: str
+    shape: tuple[int, ...]
+    noise: tuple[str, ...] = ()
+
+
+@dataclass
+class Transcript:
+    """The messages of one run, in order."""
+
+    messages: list[Message] = field(default_factory=list)
+
+    def add(self, message: Message) -> None:
+        self.messages.append(message)
+
+    def steps(self) -> list[tuple[str, str]]:
+        """(from -> to, message) of every step, equal neighbours once: what a protocol's table must say."""
+        steps: list[tuple[str, str]] = []
+        for entry in self.messages:
+            step = (f"{entry.sender} -> {entry.receiver}", entry.message)
+            if not steps or steps[-1] != step:
+                steps.append(step)
+        return steps
+
+    def to_jsonl(self) -> str:
+        return "".join(json.dumps(asdict(entry)) + "\n" for entry in self.messages)
+
+
+def table(docstring: str) -> list[tuple[str, str]]:
+    """(from -> to, message) of every row of a protocol docstring's table.
+
+    The header line starts with `step` and names the columns; columns keep their place.
+    """
+    lines = iter((docstring or "").splitlines())
+    header = next((line for line in lines if line.strip().startswith("step ")), None)
+    if header is None:
+        raise ValueError("the docstring has no table: a line that starts with 'step'")
+    starts = [header.index(name) for name in ("from -> to", "message", "the receiver learns")]
+    rows = []
+    for line in lines:
+        if not line.strip():
+            break
+        if line[: starts[0]].strip():  # else the previous row goes on
+            rows.append((line[starts[0] : starts[1]].strip(), line[starts[1] : starts[2]].strip()))
+    return rows

@@ -22,18 +22,14 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
+from mechanisms.enclosure import ball
 from mechanisms.randomness import RandomWords
 
 MARGIN = 2.0**-40
 
 Ball = Callable[[], arb]  # an enclosure of one probability in the working precision; exact as that precision grows
-
-
-def ball(value: Fraction) -> arb:
-    """An enclosure of a rational number in the working precision."""
-    return arb(fmpq(value.numerator, value.denominator))
 
 
 class Uniform:

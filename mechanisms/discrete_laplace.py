@@ -26,7 +26,8 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from mechanisms import bernoulli, validate
-from mechanisms.bernoulli import Uniform, ball, bernoulli_near, fractions_of
+from mechanisms.bernoulli import Uniform, bernoulli_near, fractions_of
+from mechanisms.enclosure import ball
 from mechanisms.randomness import RandomWords
 
 CHUNK = 1 << 15  # proposals at once: the temporaries stay in the cache

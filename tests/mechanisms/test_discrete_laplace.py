@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mechanisms import bernoulli
 from mechanisms.audit import discrete_laplace_law, law_p_value
 from mechanisms.discrete_laplace import CHUNK, DiscreteLaplace
+from mechanisms.enclosure import ball
 from mechanisms.randomness import SecureRandom, Stream
 
 SCALES = [
@@ -94,10 +95,10 @@ class _Words:
 def test_uniform_takes_further_words_until_it_can_tell() -> None:
     third = Fraction(1, 3)
     word = 2**64 // 3  # the first 64 digits of 1/3 itself
-    assert bernoulli.Uniform(word, _Words(word - 1)).below(lambda: bernoulli.ball(third))
-    assert not bernoulli.Uniform(word, _Words(word + 1)).below(lambda: bernoulli.ball(third))
+    assert bernoulli.Uniform(word, _Words(word - 1)).below(lambda: ball(third))
+    assert not bernoulli.Uniform(word, _Words(word + 1)).below(lambda: ball(third))
     uniform = bernoulli.Uniform(word, _Words(word, word, word + 1))
-    assert not uniform.below(lambda: bernoulli.ball(third))
+    assert not uniform.below(lambda: ball(third))
     assert uniform.bits == 256
 
 
@@ -107,13 +108,13 @@ def test_tail_is_the_smallest_bound(scale: Fraction, probability: Fraction) -> N
     bound = DiscreteLaplace(scale).tail(probability)
 
     def beyond(m: int) -> arb:
-        decay = (-bernoulli.ball(1 / scale)).exp()
-        return 2 * (-bernoulli.ball((m + 1) / scale)).exp() / (1 + decay)
+        decay = (-ball(1 / scale)).exp()
+        return 2 * (-ball((m + 1) / scale)).exp() / (1 + decay)
 
     with ctx.workprec(300):
-        assert beyond(bound) <= bernoulli.ball(probability)
+        assert beyond(bound) <= ball(probability)
         if bound:
-            assert beyond(bound - 1) > bernoulli.ball(probability)
+            assert beyond(bound - 1) > ball(probability)
 
 
 def test_tail_at_the_largest_scale_fits_a_budget() -> None:
@@ -124,7 +125,7 @@ def test_tail_at_the_largest_scale_fits_a_budget() -> None:
 @pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1), Fraction(1000), Fraction(2**58)], ids=str)
 def test_standard_deviation(scale: Fraction) -> None:
     with ctx.workprec(400):
-        decay = (-bernoulli.ball(1 / scale)).exp()
+        decay = (-ball(1 / scale)).exp()
         expected = float((2 * decay).sqrt() / (1 - decay))
     assert DiscreteLaplace(scale).standard_deviation == pytest.approx(expected, rel=1e-12)
 

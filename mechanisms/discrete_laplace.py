@@ -58,6 +58,9 @@ class DiscreteLaplace:
     def __post_init__(self) -> None:
         validate.scale(self.scale)
 
+    def __str__(self) -> str:
+        return f"discrete Laplace, scale {float(self.scale):.6g}"
+
     def draw(self, count: int, random: RandomWords) -> npt.NDArray[np.int64]:
         """`count` independent draws, shape (count,). A tail beyond 64 bits is reduced modulo 2^64."""
         validate.integer("count", count)

@@ -1,9 +1,9 @@
 """The L1 constants of the functional mechanism as paper 1 (and the original, VLDB 2012) state them.
 
 They count the coefficients of the objective, columns (features, with the intercept among them) real in [-1, 1], label
-in [-1, 1] (linear) or {0, 1} (logistic), and double the largest L1 norm of one record's coefficients. d is the number of
-columns after one-hot coding. `ordered` counts x_a x_b and x_b x_a both, as the papers do; a release of each pair once,
-with the coefficient of w_a w_b halved for a != b (linear) needs the unordered constant, about half for large d.
+in [-1, 1] (linear) or {0, 1} (logistic), and double the largest L1 norm of one record's coefficients. d is the number
+of columns after one-hot coding. `ordered` counts x_a x_b and x_b x_a both, as the papers do; releasing each such sum
+once and doubling it afterwards needs the unordered constant, about half of it for large d.
 Party 1 holds the label. Our own protocols use `moments`, with exact integer sensitivities; these are for comparison
 and for the papers' modes.
 """

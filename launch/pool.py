@@ -65,7 +65,9 @@ class Pool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
 
-    def run(self, task: Task, per_party: Mapping[str, Mapping[str, Any]] | None = None, **arguments: Any) -> dict[str, Any]:
+    def run(
+        self, task: Task, per_party: Mapping[str, Mapping[str, Any]] | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         """The results of task(session, **arguments, **per_party[name]) by participant.
 
         The task is a module-level function; raises TaskFailed if any participant does.

@@ -16,24 +16,34 @@ from smpc.errors import InputError
 RING_BITS = 64
 SAFE_BITS = 62  # what a joint result may reach, noise included: one bit of room below the sign
 MAX_FRACTION_BITS = 30
+_PIECE = 1 << 14  # values at once: the temporaries stay in the cache
 
 
 def encode(values: npt.ArrayLike, bits: int, *, name: str = "values") -> npt.NDArray[np.int64]:
     """Ring integers of real `values` (any shape); integers are taken exactly. Raises InputError outside the ring."""
     array = np.asarray(values)
+    limit = 2 ** (RING_BITS - 1 - bits)
     if array.dtype.kind in "biu":
-        limit = 2 ** (RING_BITS - 1 - bits)
         if array.size and (int(array.max()) >= limit or int(array.min()) < -limit):
             raise InputError(f"{name}: an integer outside +-2^{RING_BITS - 1 - bits}; scale it down")
         return np.asarray(array.astype(np.int64) * np.int64(1 << bits), dtype=np.int64)
-    scaled = np.asarray(array, dtype=np.float64) * float(1 << bits)
-    if not np.isfinite(scaled).all():
-        raise InputError(f"{name}: {int(np.count_nonzero(~np.isfinite(scaled)))} entries are not finite; remove them")
-    rounded = np.trunc(scaled)
-    rounded += (np.abs(scaled - rounded) >= 0.5) * np.sign(scaled)
-    if rounded.size and float(np.abs(rounded).max()) >= 2.0 ** (RING_BITS - 1):
-        raise InputError(f"{name}: a value outside +-2^{RING_BITS - 1 - bits}; scale it down")
-    return rounded.astype(np.int64)
+    source = np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+    result = np.empty(source.shape, dtype=np.int64)
+    for start in range(0, source.size, _PIECE):
+        scaled = source[start : start + _PIECE] * float(1 << bits)
+        if not (scaled.max() < 2.0 ** (RING_BITS - 1) and scaled.min() >= -(2.0 ** (RING_BITS - 1))):
+            bad = int(np.count_nonzero(~np.isfinite(source)))
+            raise InputError(
+                f"{name}: {bad} entries are not finite; remove them"
+                if bad
+                else f"{name}: a value outside +-2^{RING_BITS - 1 - bits}; scale it down"
+            )
+        whole = np.trunc(scaled)
+        scaled -= whole
+        scaled += scaled  # the fraction doubled: its whole part is the rounding, halves away from zero
+        whole += np.trunc(scaled, out=scaled)
+        result[start : start + _PIECE] = whole
+    return result.reshape(array.shape)
 
 
 def decode(integers: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.float64]:

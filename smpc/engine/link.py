@@ -86,15 +86,11 @@ class Link:
         """The frames completed by what has arrived. Raises PeerError when the connection is lost or malformed."""
         frames: list[Frame] = []
         for _ in range(_TURN):
-            with self._lock:
-                try:
-                    count = self.connection.recv_into(self._reader.buffer())
-                except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                    break
-                except (OSError, ssl.SSLError) as error:
-                    raise PeerError(f"{self.peer}: connection lost ({_reason(error)})") from None
-            if count == 0:
-                raise PeerError(f"{self.peer}: connection closed before the end of the job")
+            count, lost = self._receive()
+            if lost is not None and not frames:
+                raise lost
+            if not count:  # nothing now; a loss shows again after these frames
+                break
             self.received_bytes += count
             self.heard = time.monotonic()
             frame = self._reader.filled(count)
@@ -103,6 +99,16 @@ class Link:
                 if frame.kind is Kind.DATA:
                     self._backlog += frame.payload.nbytes
         return frames
+
+    def _receive(self) -> tuple[int, PeerError | None]:
+        with self._lock:
+            try:
+                count = self.connection.recv_into(self._reader.buffer())
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return 0, None
+            except (OSError, ssl.SSLError) as error:
+                return 0, PeerError(f"{self.peer}: connection lost ({_reason(error)})")
+        return count, None if count else PeerError(f"{self.peer}: connection closed before the end of the job")
 
     def take(self) -> Frame:
         frame = self.inbox.popleft()

@@ -1,0 +1,17 @@
+"""What leaves a protocol: named values and the guarantee under which they were released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mechanisms.guarantee import Guarantee
+from protocols.schema import Floats
+
+
+@dataclass(frozen=True)
+class Release:
+    """Values of shape (len(names),), and who is protected against whom."""
+
+    names: tuple[str, ...]
+    values: Floats
+    guarantee: Guarantee

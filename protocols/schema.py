@@ -1,0 +1,86 @@
+"""The public facts of vertically split columns: rows, names, bounds, who holds what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from smpc.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A numeric column and its public bounds, low <= value <= high."""
+
+    name: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise InputError(
+                f"bounds of {self.name} are [{self.low}, {self.high}]: need two finite numbers, low < high"
+            )
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Feature columns of each party, in the parties' order, and the label, which stands after its holder's features."""
+
+    rows: int
+    features: Mapping[str, tuple[Column, ...]]
+    label_holder: str
+    label: Column
+
+    def __post_init__(self) -> None:
+        if self.rows < 2:
+            raise InputError(f"rows = {self.rows}: need at least 2")
+        if self.label_holder not in self.features:
+            raise InputError(f"label holder {self.label_holder!r} is none of the parties {', '.join(self.features)}")
+        empty = [party for party, columns in self.features.items() if not columns]
+        if empty:
+            raise InputError(f"{empty[0]} has no feature column; give it one or leave it out of the job")
+
+    def columns(self, party: str) -> tuple[Column, ...]:
+        """The columns that `party` brings, in the order of its table: features, then the label if it holds it."""
+        return (*self.features[party], *([self.label] if party == self.label_holder else []))
+
+    @property
+    def widths(self) -> dict[str, int]:
+        return {party: len(self.columns(party)) for party in self.features}
+
+    @property
+    def all_features(self) -> tuple[Column, ...]:
+        """Every feature column, parties in order."""
+        return tuple(column for columns in self.features.values() for column in columns)
+
+
+def scaled(columns: tuple[Column, ...], table: Floats) -> Floats:
+    """`table` of shape (width, rows) with every column mapped from its public bounds to [-1, 1].
+
+    Raises InputError for another shape, or for values outside the bounds: clip or reject before.
+    """
+    if table.ndim != 2 or table.shape[0] != len(columns):
+        raise InputError(f"table of shape {table.shape}: need ({len(columns)}, rows), one row per column")
+    middle = np.array([[column.middle] for column in columns])
+    half = np.array([[column.half] for column in columns])
+    result = (table - middle) / half
+    outside = ~(np.abs(result) <= 1)
+    if outside.any():
+        worst = int(outside.any(axis=1).argmax())
+        raise InputError(f"column {columns[worst].name}: {int(outside[worst].sum())} values outside its bounds")
+    return result

@@ -91,3 +91,14 @@ def bernoulli_exp(exponent: Fraction, count: int, random: RandomWords) -> npt.ND
         raise ValueError(f"exponent={exponent} is negative: exp(-exponent) would exceed 1")
     estimate = np.exp(-np.full(count, float(min(exponent, Fraction(1 << 20)))))  # beyond 2^20 both are under 2^-41
     return bernoulli_near(estimate, lambda _: (-ball(exponent)).exp(), random)
+
+
+def uniform_integers(bound: int, count: int, random: RandomWords) -> npt.NDArray[np.int64]:
+    """`count` independent integers, uniform on 0 .. bound - 1, shape (count,); bound <= 2^62. By rejection."""
+    mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
+    chunks, missing = [np.empty(0, np.int64)], count
+    while missing > 0:
+        candidates = (random.words(64 + 2 * missing) & mask).view(np.int64)
+        chunks.append(candidates[candidates < bound][:missing])
+        missing -= len(chunks[-1])
+    return np.concatenate(chunks)

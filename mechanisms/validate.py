@@ -76,6 +76,16 @@ def scale(value: object) -> Fraction:
     return value
 
 
+def variance(value: object) -> Fraction:
+    """The variance of an integer sampler: a Fraction in [2^-124, 2^124]."""
+    if not isinstance(value, Fraction):
+        raise TypeError(f"variance={value!r} is a {type(value).__name__}: give a fractions.Fraction")
+    low, high = SCALE_RANGE
+    if not low**2 <= value <= high**2:
+        raise ValueError("variance is outside [2^-124, 2^124]: lower the precision or raise epsilon")
+    return value
+
+
 def integer(name: str, value: object, *, low: int = 0) -> int:
     """An integer (no bool) of at least `low`."""
     if not _is_integer(value):

@@ -70,7 +70,8 @@ class Pool:
     ) -> dict[str, Any]:
         """The results of task(session, **arguments, **per_party[name]) by participant.
 
-        The task is a module-level function; raises TaskFailed if any participant does.
+        The task is a module-level function; with `record` it also gets `frames`, the list of all (direction, peer,
+        frame) of its process so far. Raises TaskFailed if any participant does; the pool is finished then.
         """
         workers = [name for name in self.cast.everyone if name != self.cast.dealer]
         for name in workers:
@@ -128,11 +129,10 @@ def _serve(
             Dealer(network, agreement, cast.parties).serve()
             return
         session = CryptenSession(cast, network, agreement)
-        session.recorded = frames
         while (job := pipe.recv()) is not None:
             task, arguments = job
             try:
-                pipe.send((True, task(session, **arguments)))
+                pipe.send((True, task(session, **arguments, **({"frames": frames} if record else {}))))
             except Exception as error:
                 pipe.send((False, traceback.format_exc()))
                 network.abort(error)

@@ -67,7 +67,10 @@ class Plan:
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= fixedpoint.MAX_FRACTION_BITS:
             raise InputError(f"fraction_bits = {bits}: must be a whole number from 1 to {fixedpoint.MAX_FRACTION_BITS}")
         sensitivity = Moments(len(schema.all_features), 1 << bits).record.l1
-        return cls(schema, epsilon, noise, bits, DiscreteLaplace(Fraction(sensitivity) / epsilon))
+        try:
+            return cls(schema, epsilon, noise, bits, DiscreteLaplace(Fraction(sensitivity) / epsilon))
+        except ValueError as error:
+            raise InputError(f"fraction_bits = {bits}: {error}") from None
 
     def check_ring(self) -> None:
         """Raises InputError if a coefficient with its noise could leave the ring."""

@@ -78,7 +78,7 @@ def scaled(columns: tuple[Column, ...], table: Floats) -> Floats:
         raise InputError(f"table of shape {table.shape}: need ({len(columns)}, rows), one row per column")
     middle = np.array([[column.middle] for column in columns])
     half = np.array([[column.half] for column in columns])
-    result = (table - middle) / half
+    result: Floats = (table - middle) / half
     outside = ~(np.abs(result) <= 1)
     if outside.any():
         worst = int(outside.any(axis=1).argmax())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from smpc.products import MASKED, ProductPlan
 
@@ -30,11 +30,15 @@ def product_bytes(plan: ProductPlan, party: str) -> int:
 
 @dataclass
 class CostReport:
-    """One participant's costs: bytes to each peer at the socket, rounds, seconds a phase, formula against counter."""
+    """One participant's costs: bytes to each peer at the socket, rounds, seconds a phase, formula against counter.
+
+    `rounds` counts messages that had to wait for another: the longest chain of messages before this participant's end.
+    """
 
     party: str
+    handshake_bytes: dict[str, int] = field(default_factory=dict)
     bytes_sent: dict[str, int] = field(default_factory=dict)
-    messages_sent: int = 0
+    messages_sent: dict[str, int] = field(default_factory=dict)
     rounds: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     waited: float = 0.0
@@ -45,3 +49,14 @@ class CostReport:
         """Set a formula's bytes beside the socket's."""
         self.predicted[operation] = self.predicted.get(operation, 0) + predicted
         self.counted[operation] = self.counted.get(operation, 0) + counted
+
+    def warnings(self) -> list[str]:
+        """The operations whose socket bytes are more than 1 % from their formula."""
+        return [
+            f"{self.party}: {name} took {self.counted[name]} bytes, its formula says {expected}"
+            for name, expected in self.predicted.items()
+            if abs(self.counted[name] - expected) > expected / 100
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)

@@ -107,8 +107,8 @@ class Session(ABC):
     def gram(self, columns: Mapping[str, Held[Integers]], *, rows: int, widths: Mapping[str, int], bits: int) -> Shared:
         """Shares of the exact Gram matrix of all parties' integer columns (each held as (width, rows)).
 
-        A column of ones comes first, then each party's columns in the order of `widths`: shape (1 + D, 1 + D). The ones
-        stand as 2^bits like the columns' units, the result has 2 * bits fraction bits. Cost and method: `smpc.products`.
+        A column of ones comes first, then each party's columns in the order of `widths`: shape (1 + D, 1 + D). A one
+        stands as 2^bits, as in the columns, and the result has 2 * bits fraction bits. Method: `smpc.products`.
         """
         for party, held in columns.items():
             _check_holder(party, held)

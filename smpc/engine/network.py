@@ -232,11 +232,8 @@ class Network:
         interval = self.deadline / 6
         while not self._closing:
             for link in self._links.values():
-                wanted = (selectors.EVENT_READ if link.wants_read else 0) | (
-                    selectors.EVENT_WRITE if link.wants_write else 0
-                )
-                if link.finished and not link.wants_write:
-                    wanted = 0
+                reads = link.wants_read and not link.finished  # behind a goodbye comes only the closed connection
+                wanted = (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if link.wants_write else 0)
                 if wanted != interests.get(link.peer, 0):
                     if link.peer in interests:
                         selector.unregister(link)
@@ -271,13 +268,13 @@ class Network:
 
     def _read(self, link: Link) -> None:
         try:
-            while True:
+            while not link.finished:
                 frames = link.read()
                 with self._change:
                     for frame in frames:
                         self._arrive(link, frame)
                     self._change.notify_all()
-                if not (link.pending and link.wants_read) or link.finished:
+                if not (link.pending and link.wants_read):
                     return
         except PeerError as error:
             link.finished = True

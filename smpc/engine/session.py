@@ -33,7 +33,7 @@ class CryptenSession(Session):
         self.network = network
         self.me = network.me
         self.is_party = self.me in cast.parties
-        self.cost = CostReport(self.me)
+        self.cost = CostReport(self.me, handshake_bytes=network.sent())
         self._agreement = agreement
         self._own_random = random or SecureRandom()
         if self.is_party and cast.dealer is not None:
@@ -50,6 +50,16 @@ class CryptenSession(Session):
         communicator = LinkCommunicator(self.network, self.cast.parties)
         provider = DealerProvider(self.network, dealer, self._seed, self._requests)
         install(communicator, provider, self._sharing)
+
+    def report(self) -> CostReport:
+        """The costs so far; handshake bytes are counted apart."""
+        start = self.cost.handshake_bytes
+        self.cost.bytes_sent = {name: count - start[name] for name, count in self.network.sent().items()}
+        self.cost.messages_sent = self.network.sent_frames()
+        self.cost.rounds = self.network.round
+        self.cost.seconds = dict(self.seconds)
+        self.cost.waited = self.network.waited
+        return self.cost
 
     # shares as CrypTen's tensors
 

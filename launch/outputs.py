@@ -1,0 +1,52 @@
+"""Result files: all of them or none, under their names only when complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from protocols.release import Release
+from smpc.cost import CostReport
+from smpc.errors import InputError
+
+
+def check_free(out: Path) -> None:
+    """Refuse an output folder that holds something, before any work is done."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"--out {out}: exists and is not an empty folder; name another, or remove it")
+    parent = out.absolute().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(f"--out {out}: {parent} is not a folder that can be written to; make it first")
+
+
+def write_folder(out: Path, files: Mapping[str, str]) -> None:
+    """Write `files` (name to text) as the new folder `out` in one rename."""
+    check_free(out)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+    try:
+        for name, text in files.items():
+            with open(temporary / name, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        temporary.rename(out)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise InputError(f"--out {out}: cannot be written ({error.strerror}); nothing was kept") from None
+
+
+def model_json(release: Release, about: Mapping[str, Any]) -> str:
+    coefficients = dict(zip(release.names, (float(v) for v in release.values), strict=True))
+    return json.dumps({**about, "coefficients": coefficients}, indent=1) + "\n"
+
+
+def cost_json(reports: Mapping[str, CostReport]) -> str:
+    return json.dumps({"participants": {name: report.to_dict() for name, report in reports.items()}}, indent=1) + "\n"

@@ -1,0 +1,173 @@
+"""What a party's data sets have cost so far, in one SQLite file that the party owns.
+
+`reserve` charges before anything is sent, in one immediate transaction that is on disk when it returns (synchronous =
+EXTRA, which also syncs the directory that the journal leaves). So two jobs cannot overspend a cap together, and a
+crash between the charge and the opening costs the charge: it is never refunded, a retry is a new release. Amounts are
+exact fractions, stored as text.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from mechanisms import validate
+from mechanisms.guarantee import Row
+
+WAIT_SECONDS = 30.0
+_VERSION = 1
+_TABLES = """
+CREATE TABLE caps (data_set TEXT NOT NULL, unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+                   PRIMARY KEY (data_set, unit));
+CREATE TABLE charges (number INTEGER PRIMARY KEY AUTOINCREMENT, data_set TEXT NOT NULL, unit TEXT NOT NULL,
+                      epsilon TEXT NOT NULL, delta TEXT NOT NULL, job TEXT NOT NULL,
+                      time TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);
+CREATE TRIGGER no_refund BEFORE DELETE ON charges BEGIN SELECT RAISE(ABORT, 'charges are never refunded'); END;
+CREATE TRIGGER no_change BEFORE UPDATE ON charges BEGIN SELECT RAISE(ABORT, 'charges are never changed'); END;
+"""
+
+
+class BudgetError(Exception):
+    """A job would exceed a cap, or the data set has none. One line that names the data set, cap, spent and asked."""
+
+
+class LedgerError(Exception):
+    """The ledger's file cannot be used. One line that names the file."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A data set's cap and spending per protected unit."""
+
+    data_set: str
+    unit: str
+    cap_epsilon: Fraction
+    cap_delta: Fraction
+    spent_epsilon: Fraction
+    spent_delta: Fraction
+    charges: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.data_set} ({self.unit}): epsilon {_show(self.spent_epsilon)} of {_show(self.cap_epsilon)} spent, "
+            f"delta {_show(self.spent_delta)} of {_show(self.cap_delta)}, {self.charges} charges"
+        )
+
+
+class Ledger:
+    """One party's ledger. Every method opens the file anew, so that it may be used from any process or thread."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Uses the file at `path`, made on first use (its directory has to exist)."""
+        self.path = Path(path)
+
+    def cap(self, data_set: str, unit: str, epsilon: object, delta: object = 0) -> None:
+        """Sets the most that may ever be spent on a data set. A cap may be below what has been spent already."""
+        most, risk = validate.epsilon(epsilon, allow_weak=True), validate.exact("delta", delta)
+        if not 0 <= risk < 1:
+            raise ValueError(f"delta={delta} is outside [0, 1): give a number in that range")
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET epsilon = excluded.epsilon, "
+                "delta = excluded.delta",
+                (_name("data_set", data_set), _name("unit", unit), str(most), str(risk)),
+            )
+
+    def reserve(self, data_set: str, row: Row, *, job: str) -> Account:
+        """Charges a release with the guarantee `row` (the worst one within the collusion bound), on disk on return.
+
+        Returns the account with the charge in it. Raises BudgetError, and charges nothing, above the cap, without a
+        cap, and for an infinite epsilon.
+        """
+        if row.epsilon == math.inf:
+            raise BudgetError(f"{data_set}: epsilon against {row.coalition} is infinite: no cap allows that")
+        epsilon = Fraction(row.epsilon)
+        with self._transaction() as db:
+            before = self._account(db, data_set, row.unit)
+            if before is None:
+                raise BudgetError(f"{data_set}: no cap for one {row.unit} in {self.path.name}: set a cap first")
+            over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
+            if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
+                raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))
+            db.execute(
+                "INSERT INTO charges (data_set, unit, epsilon, delta, job) VALUES (?, ?, ?, ?, ?)",
+                (data_set, row.unit, str(epsilon), str(row.delta), _name("job", job)),
+            )
+            after = self._account(db, data_set, row.unit)
+        if after is None:
+            raise LedgerError(f"{self.path}: the cap of {data_set} vanished in a transaction")
+        return after
+
+    def accounts(self) -> list[Account]:
+        """All accounts, by data set and unit."""
+        with self._transaction() as db:
+            keys = db.execute("SELECT data_set, unit FROM caps ORDER BY data_set, unit").fetchall()
+            return [account for key in keys if (account := self._account(db, *key))]
+
+    @staticmethod
+    def _account(db: sqlite3.Connection, data_set: str, unit: str) -> Account | None:
+        cap = db.execute("SELECT epsilon, delta FROM caps WHERE data_set = ? AND unit = ?", (data_set, unit)).fetchone()
+        if cap is None:
+            return None
+        query = "SELECT epsilon, delta FROM charges WHERE data_set = ? AND unit = ?"
+        charges = [(Fraction(e), Fraction(d)) for e, d in db.execute(query, (data_set, unit))]
+        spent = sum((e for e, _ in charges), Fraction(0)), sum((d for _, d in charges), Fraction(0))
+        return Account(data_set, unit, Fraction(cap[0]), Fraction(cap[1]), *spent, len(charges))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """An immediate transaction: nobody else writes meanwhile. Committed at the end, rolled back on any error."""
+        try:
+            db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self.path}: {error}: give a file in an existing directory") from None
+        try:
+            db.execute("PRAGMA synchronous = EXTRA")
+            db.execute("BEGIN IMMEDIATE")
+            _prepare(db, self.path)
+            yield db
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self.path}: {error}: check the file or wait for the other job") from None
+        finally:
+            db.close()  # an open transaction is rolled back
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version not in (0, _VERSION):
+        raise LedgerError(f"{path}: version {version} is not {_VERSION}: use the program that made the file")
+    if version == 0:
+        for statement in _TABLES.strip().split(";\n"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _refusal(account: Account, limit: str, epsilon: Fraction, delta: Fraction) -> str:
+    cap, spent, asked = {
+        "epsilon": (account.cap_epsilon, account.spent_epsilon, epsilon),
+        "delta": (account.cap_delta, account.spent_delta, delta),
+    }[limit]
+    return (
+        f"{account.data_set}: {limit} cap {_show(cap)} for one {account.unit}, {_show(spent)} spent, "
+        f"{_show(asked)} asked: ask for at most {_show(max(cap - spent, Fraction(0)))} or have the owner raise the cap"
+    )
+
+
+def _name(name: str, value: str) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError(f"{name}={value!r} is no name: give printable text")
+    return value
+
+
+def _show(value: Fraction) -> str:
+    """Short: the decimal if it is exact, else the fraction or a rounded decimal of a long one."""
+    decimal = f"{float(value):.12g}"
+    if Fraction(decimal) == value or len(str(value)) > 16:
+        return decimal
+    return str(value)

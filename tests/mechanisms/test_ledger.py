@@ -1,0 +1,220 @@
+"""Caps hold between processes, charges survive kill -9, nothing is ever refunded."""
+
+import math
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from mechanisms.coalition import Coalition
+from mechanisms.guarantee import INFINITE, Row
+from mechanisms.ledger import BudgetError, Ledger, LedgerError
+from mechanisms.neighbours import FlipLabel, ReplaceRecord
+
+ROW = Row(Coalition(frozenset({"server"})), ReplaceRecord(), Fraction(1, 10), Fraction(0), "noise", "pure sum")
+WORKER = Path(__file__).with_name("ledger_worker.py")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    ledger = Ledger(tmp_path / "hospital.sqlite")
+    ledger.cap("patients", "record", 1)
+    return ledger
+
+
+def start(ledger: Ledger, epsilon: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WORKER), str(ledger.path), epsilon]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def finish(process: subprocess.Popen[str]) -> list[str]:
+    """The lines a process wrote until it ended."""
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    process.wait(timeout=60)
+    process.stdout.close()
+    return lines
+
+
+def check_file(ledger: Ledger) -> None:
+    db = sqlite3.connect(ledger.path)
+    assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    db.close()
+
+
+def test_ten_tenths_are_exactly_one(ledger: Ledger) -> None:
+    for count in range(1, 11):
+        account = ledger.reserve("patients", ROW, job="monday")
+        assert (account.spent_epsilon, account.charges) == (Fraction(count, 10), count)
+    with pytest.raises(BudgetError) as refusal:
+        ledger.reserve("patients", ROW, job="monday")
+    assert str(refusal.value) == (
+        "patients: epsilon cap 1 for one record, 1 spent, 0.1 asked: ask for at most 0 or have the owner raise the cap"
+    )
+    assert ledger.accounts() == [account]
+
+
+def test_a_refusal_charges_nothing_and_smaller_jobs_still_fit(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError, match=r"1.5 asked: ask for at most 1 or"):
+        ledger.reserve("patients", replace(ROW, epsilon=Fraction(3, 2)), job="big")
+    assert ledger.reserve("patients", replace(ROW, epsilon=Fraction(1)), job="small").charges == 1
+
+
+def test_delta_has_a_cap_too(ledger: Ledger) -> None:
+    row = replace(ROW, delta=Fraction(1, 10**6))
+    with pytest.raises(BudgetError, match="patients: delta cap 0 for one record, 0 spent, 1e-06 asked"):
+        ledger.reserve("patients", row, job="gaussian")
+    ledger.cap("patients", "record", 1, "1.5e-6")
+    assert ledger.reserve("patients", row, job="gaussian").spent_delta == Fraction(1, 10**6)
+    with pytest.raises(BudgetError, match=r"delta cap 1.5e-06"):
+        ledger.reserve("patients", row, job="gaussian")
+
+
+def test_units_and_data_sets_are_separate_accounts(ledger: Ledger) -> None:
+    ledger.cap("patients", "label", "0.5")
+    ledger.cap("visits", "record", 2)
+    ledger.reserve("patients", ROW, job="a")
+    ledger.reserve("patients", replace(ROW, neighbours=FlipLabel()), job="b")
+    ledger.reserve("visits", replace(ROW, epsilon=Fraction(1, 3)), job="c")
+    spent = {(a.data_set, a.unit): a.spent_epsilon for a in ledger.accounts()}
+    assert spent == {
+        ("patients", "label"): Fraction(1, 10),
+        ("patients", "record"): Fraction(1, 10),
+        ("visits", "record"): Fraction(1, 3),
+    }
+    assert str(ledger.accounts()[0]) == "patients (label): epsilon 0.1 of 0.5 spent, delta 0 of 0, 1 charges"
+
+
+def test_without_a_cap_nothing_is_spent(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError, match=r"visits: no cap for one record in hospital.sqlite: set a cap first"):
+        ledger.reserve("visits", ROW, job="a")
+    with pytest.raises(BudgetError, match="patients: no cap for one label"):
+        ledger.reserve("patients", replace(ROW, neighbours=FlipLabel()), job="a")
+
+
+def test_infinite_rows_are_refused(ledger: Ledger) -> None:
+    with pytest.raises(BudgetError, match="patients: epsilon against server is infinite"):
+        ledger.reserve("patients", replace(ROW, epsilon=INFINITE), job="a")
+    assert ledger.accounts()[0].charges == 0
+
+
+def test_a_lowered_cap_stops_spending_and_keeps_the_charges(ledger: Ledger) -> None:
+    for _ in range(5):
+        ledger.reserve("patients", ROW, job="a")
+    ledger.cap("patients", "record", "0.2")
+    with pytest.raises(BudgetError, match=r"cap 0.2 for one record, 0.5 spent, 0.1 asked: ask for at most 0 or"):
+        ledger.reserve("patients", ROW, job="a")
+    assert ledger.accounts()[0].spent_epsilon == Fraction(1, 2)
+
+
+def test_a_crash_after_the_charge_pays_again(ledger: Ledger) -> None:
+    """Charge on attempt: the job that dies before it opens anything leaves its charge, the retry adds another."""
+
+    def job(dies: bool) -> None:
+        ledger.reserve("patients", ROW, job="monday")
+        if dies:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job(dies=True)
+    job(dies=False)
+    assert ledger.accounts()[0].spent_epsilon == Fraction(1, 5)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM charges", "UPDATE charges SET epsilon = '0'"])
+def test_the_file_itself_refuses_refunds(ledger: Ledger, statement: str) -> None:
+    ledger.reserve("patients", ROW, job="a")
+    db = sqlite3.connect(ledger.path)
+    with pytest.raises(sqlite3.IntegrityError, match="never"):
+        db.execute(statement)
+    db.close()
+    assert ledger.accounts()[0].charges == 1
+
+
+def test_two_processes_cannot_overspend_one_file(ledger: Ledger) -> None:
+    workers = [start(ledger, epsilon) for epsilon in ("1/30", "1/40", "1/30")]
+    outputs = [finish(worker) for worker in workers]
+    assert all(output[-1].startswith("refused patients: epsilon cap 1 for one record") for output in outputs)
+    opened = [output.count("opened") for output in outputs]
+    spent = Fraction(opened[0] + opened[2], 30) + Fraction(opened[1], 40)
+    (account,) = ledger.accounts()
+    assert account.spent_epsilon == spent
+    assert 1 - Fraction(1, 40) < spent <= 1
+    check_file(ledger)
+
+
+def kill_at_random(ledger: Ledger, times: int) -> None:
+    """Two jobs at a time, each killed at a random moment; the ledger must show at least what they said they opened."""
+    ledger.cap("patients", "record", 10**6)
+    opened = 0
+    for _ in range(times):
+        workers = [start(ledger, "1/1000") for _ in range(2)]
+        time.sleep(random.uniform(0, 0.12))
+        for worker in workers:
+            worker.kill()
+            opened += finish(worker).count("opened")
+        (account,) = ledger.accounts()
+        assert opened <= account.charges
+        assert account.spent_epsilon == Fraction(account.charges, 1000)
+        check_file(ledger)
+    assert opened >= times
+    assert account.charges <= opened + 2 * times
+
+
+def test_killed_jobs_have_paid(ledger: Ledger) -> None:
+    kill_at_random(ledger, 3)
+
+
+@pytest.mark.long
+def test_200_killed_jobs_have_paid(ledger: Ledger) -> None:
+    kill_at_random(ledger, 200)
+
+
+def test_unusable_files(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"missing.*: give a file in an existing directory"):
+        Ledger(tmp_path / "missing" / "ledger").accounts()
+    (tmp_path / "text").write_text("not a database, but long enough to be looked at" * 100)
+    with pytest.raises(LedgerError, match=r"text: .*: check the file"):
+        Ledger(tmp_path / "text").accounts()
+    db = sqlite3.connect(tmp_path / "newer")
+    db.execute("PRAGMA user_version = 7")
+    db.close()
+    with pytest.raises(LedgerError, match="version 7 is not 1"):
+        Ledger(tmp_path / "newer").accounts()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("patients", "record", math.nan), "epsilon=nan"),
+        (("patients", "record", 0), "epsilon=0"),
+        (("patients", "record", True), "epsilon=True"),
+        (("patients", "record", 1, 1), "delta=1"),
+        (("patients", "record", 1, math.nan), "delta=nan"),
+        (("", "record", 1), "data_set=''"),
+        (("a\nb", "record", 1), r"data_set='a\\nb'"),
+        (("patients", " ", 1), "unit=' '"),
+    ],
+)
+def test_caps_are_checked(ledger: Ledger, arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{message}"):
+        ledger.cap(*arguments)  # type: ignore[arg-type]  # wrong on purpose
+    assert ledger.accounts()[0].cap_epsilon == 1
+
+
+def test_long_fractions_stay_exact_and_short_in_messages(ledger: Ledger) -> None:
+    odd = Fraction(1, 3) + Fraction(1, 10**30)
+    ledger.reserve("patients", replace(ROW, epsilon=odd), job="a")
+    assert ledger.accounts()[0].spent_epsilon == odd
+    with pytest.raises(BudgetError) as refusal:
+        ledger.reserve("patients", replace(ROW, epsilon=Fraction(1)), job="a")
+    assert len(str(refusal.value)) < 160

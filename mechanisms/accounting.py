@@ -52,7 +52,7 @@ class Spent:
 def compose(losses: Sequence[Loss], delta: Fraction | None = None) -> Spent:
     """The smallest epsilon at `delta` that an accountant proves; without a delta the pure sum.
 
-    Raises ValueError without releases, and for Gaussians without a delta.
+    Raises ValueError without releases, for Gaussians without a delta, and where only epsilon 0 could be said.
     """
     if not losses:
         raise ValueError("losses=[] are none: give at least one release")
@@ -72,7 +72,10 @@ def compose(losses: Sequence[Loss], delta: Fraction | None = None) -> Spent:
         found += _analytic(gaussians, risk)
     if len(losses) > 1:
         found += _pld(pure, gaussians, risk)
-    return min(found, key=lambda spent: spent.epsilon)
+    told = [spent for spent in found if spent.epsilon > 0]
+    if not told:
+        raise ValueError(f"delta={delta} alone covers these releases, epsilon would be 0: give a smaller delta")
+    return min(told, key=lambda spent: spent.epsilon)
 
 
 def _analytic(gaussians: Sequence[GaussianLoss], delta: Fraction) -> list[Spent]:

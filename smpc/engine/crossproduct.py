@@ -81,6 +81,7 @@ def multiply(
 
     def absorb() -> None:
         rows, own_mask = waiting.popleft()
+        network.rows = (rows.stop, plan.rows)
         for name in partners:
             shape = (plan.widths[name], rows.stop - rows.start)
             masked = network.receive(name, MASKED, np.int64, shape).view(np.int64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from time import perf_counter
 
 from smpc.engine.crossproduct import deal
 from smpc.engine.handshake import Agreement
@@ -43,6 +44,7 @@ class Dealer:
                 raise PeerError(f"{first}: request number {request.get('number')!r}, the dealer is at {self._number}")
             kind = request.get("kind")
             self._network.step = f"request {self._number} ({kind})"
+            start = perf_counter()
             if kind == "product":
                 self._product(request)
             elif kind in TUPLES:
@@ -52,6 +54,7 @@ class Dealer:
                     f"{first}: unknown request {str(kind)[:40]!r}; the dealer knows product, {', '.join(TUPLES)}"
                 )
             self._number += 1
+            self.seconds += perf_counter() - start
 
     def _product(self, request: dict[str, object]) -> None:
         plan = _plan(request, self._parties)

@@ -51,6 +51,7 @@ class Network:
         self.step = "start"
         self.round = 0
         self.waited = 0.0
+        self.rows = (0, 0)  # done, of: for people who watch
         self._links = dict(links)
         self._tap = tap
         self._chain = bytes(8)

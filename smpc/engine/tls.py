@@ -6,6 +6,7 @@ certificate listed under its name.
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import ssl
 import threading
@@ -41,6 +42,11 @@ def certificate_der(path: Path) -> bytes:
         raise InputError(
             f"certificate {path}: cannot be read as PEM ({error}); make one with `smpc keys new`"
         ) from None
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a PEM certificate file's DER bytes, in hex."""
+    return hashlib.sha256(certificate_der(path)).hexdigest()
 
 
 class Contexts:

@@ -1,0 +1,122 @@
+"""The command line: smpc run, party, keys new, demo."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from smpc.errors import InputError, SmpcError
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Every failure is one line on standard error and a non-zero exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        options.command(options)
+    except SmpcError as error:
+        print(f"smpc: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("smpc: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except MemoryError:
+        print("smpc: out of memory; use fewer rows or columns", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="smpc", description="Joint statistics on secret shares, with noise before anything is opened."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run every participant of a job on this machine")
+    run.add_argument("job", type=Path, help="job file (TOML)")
+    run.add_argument("--out", type=Path, required=True, help="new folder for the results")
+    run.set_defaults(command=_run)
+
+    party = commands.add_parser("party", help="take part in a job as one participant")
+    party.add_argument("job", type=Path, help="job file (TOML), the same for everybody")
+    party.add_argument("--as", dest="name", required=True, help="whose part to play: a party, the server or the dealer")
+    party.add_argument("--key", type=Path, help="private key; default: NAME.key beside the certificate")
+    party.add_argument("--out", type=Path, required=True, help="new folder for the results")
+    for internal in ("--endpoints", "--listen-fd", "--progress-fd"):  # how `smpc run` starts a participant
+        party.add_argument(internal, help=argparse.SUPPRESS)
+    party.set_defaults(command=_party)
+
+    keys = commands.add_parser("keys", help="make a participant's key and certificate")
+    actions = keys.add_subparsers(required=True, metavar="ACTION")
+    new = actions.add_parser("new", help="write NAME.key (secret) and NAME.crt (for the job file)")
+    new.add_argument("name", help="the participant's name in the job")
+    new.add_argument("--dir", type=Path, default=Path(), help="folder to write to (default: here)")
+    new.set_defaults(command=_new_keys)
+
+    demo = commands.add_parser("demo", help="train a private model on the RAND health insurance data, three parties")
+    demo.add_argument("--out", type=Path, default=Path("demo-out"), help="new folder for the demo's files")
+    demo.add_argument("--seeds", type=int, default=20, help="runs for each epsilon (default 20)")
+    demo.set_defaults(command=_demo)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from launch.run import run_locally
+    from launch.summary import summary
+
+    run_locally(options.job, options.out)
+    print(summary(options.out))
+
+
+def _party(options: argparse.Namespace) -> None:
+    from launch.job import load_job
+    from launch.participant import Endpoints, take_part
+    from launch.progress import Progress
+    from smpc.engine.tls import Identity, listen
+
+    job = load_job(options.job)
+    names = [endpoint.name for endpoint in job.participants]
+    if options.name not in names:
+        raise InputError(f"--as {options.name}: the job's participants are {', '.join(names)}")
+    if options.endpoints:
+        given = json.loads(Path(options.endpoints).read_text())
+        endpoints = Endpoints(
+            {name: tuple(given[name]["address"]) for name in names},
+            {name: Path(given[name]["certificate"]) for name in names},
+        )
+    else:
+        addresses, certificates = job.endpoints()
+        endpoints = Endpoints(addresses, certificates)
+    certificate = endpoints.certificates[options.name]
+    key = options.key or certificate.with_suffix(".key")
+    pipe = int(options.progress_fd) if options.progress_fd else None
+
+    def listener() -> socket.socket:
+        if options.listen_fd:
+            return socket.socket(fileno=int(options.listen_fd))
+        return listen(endpoints.addresses[options.name])
+
+    take_part(
+        job, Identity(options.name, key, certificate), endpoints, listener, options.out, Progress(options.name, pipe)
+    )
+
+
+def _new_keys(options: argparse.Namespace) -> None:
+    from launch.keys import make_keys
+
+    key, certificate = make_keys(options.name, options.dir)
+    print(f"{key}  secret: keep it on this host\n{certificate}  give it to the others: the job file names it")
+
+
+def _demo(options: argparse.Namespace) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # five processes share this machine's cores
+    from launch.demo import run_demo
+
+    run_demo(options.out, options.seeds)

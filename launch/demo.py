@@ -1,0 +1,119 @@
+"""`smpc demo`: the main job on real data, and how good its model is at three epsilons."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+
+from launch.job import Job, load_job
+from launch.outputs import check_free
+from launch.participant import schema_of, schema_order
+from launch.pool import Pool
+from launch.run import run_locally
+from launch.summary import summary
+from launch.tables import read_table
+from protocols import functional
+from protocols.schema import Floats
+from smpc.engine.session import CryptenSession
+from smpc.errors import InputError
+from smpc.session import Cast, Held
+
+EPSILONS = ("0.1", "1", "10")
+TEST_EVERY = 5  # every fifth person is kept out of the parties' tables, for the reader to test the model on
+
+
+def run_demo(out: Path, seeds: int) -> None:
+    """Write tables and job into `out`, run the job, then repeat it for each epsilon and print test errors."""
+    if seeds < 1:
+        raise InputError(f"--seeds {seeds}: must be at least 1")
+    check_free(out)
+    table = _randhie()
+    out.mkdir(exist_ok=True)
+    job_path = out / "randhie.toml"
+    shutil.copyfile(str(resources.files("launch") / "demo.toml"), job_path)
+    job = load_job(job_path)
+    everybody = np.arange(len(table["mdvis"]))
+    test = everybody % TEST_EVERY == 0
+    _write_tables(job, table, ~test)
+    print(
+        f"{job.name}: {np.count_nonzero(~test):,} people, three parties, a server and a dealer, each its own process\n"
+    )
+    start = time.perf_counter()
+    run_locally(job_path, out / "release")
+    print(
+        f"{summary(out / 'release')}\n\nthe job took {time.perf_counter() - start:.1f} s, processes started and ended\n"
+    )
+    _compare(job, table, test, seeds)
+
+
+def _randhie() -> dict[str, Floats]:
+    try:
+        from statsmodels.datasets import randhie
+    except ImportError:
+        raise InputError("the demo's data come with statsmodels: pip install 'sharewise[demo]'") from None
+    data = randhie.load_pandas().data
+    return {str(name): np.asarray(data[name], dtype=np.float64) for name in data.columns}
+
+
+def _write_tables(job: Job, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    people = np.flatnonzero(rows)
+    for party in job.parties:
+        names = [column.name for column in party.columns]
+        lines = [",".join([party.id, *names])]
+        values = np.column_stack([table[name][people] for name in names])
+        lines += [
+            ",".join([str(person), *(repr(float(value)) for value in row)])
+            for person, row in zip(people, values, strict=True)
+        ]
+        party.table.write_text("\n".join(lines) + "\n")
+
+
+def repeat(s: CryptenSession, job: Job, rows: int, seeds: int) -> list[list[float]]:
+    """The protocol, `seeds` times for every epsilon, in a participant's own process: intercept and weights of each."""
+    spec = next((party for party in job.parties if party.name == s.me), None)
+    schema = schema_of(job, rows)
+    tables = {party.name: Held[Floats](party.name) for party in job.parties}
+    if spec is not None:
+        tables[s.me] = Held(s.me, schema_order(job, spec, read_table(spec, clip=job.clip)))
+    models = []
+    for epsilon in EPSILONS:
+        plan = functional.Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)
+        models += [functional.fit(s, tables, plan).values.tolist() for _ in range(seeds)]
+    return models
+
+
+def _compare(job: Job, table: dict[str, Floats], test: np.ndarray[Any, np.dtype[np.bool_]], seeds: int) -> None:
+    """Test errors of released models beside what needs no protocol: the reader has the demo's whole public table."""
+    features = [column.name for party in job.parties for column in job.features(party.name)]
+    x = np.column_stack([np.ones(len(test)), *(table[name] for name in features)])
+    y = np.clip(table[job.label.name], job.label.low, job.label.high)
+
+    def error(weights: Floats) -> float:
+        return float(np.mean((x[test] @ weights - y[test]) ** 2))
+
+    rows = int(np.count_nonzero(~test))
+    start = time.perf_counter()
+    cast = Cast(tuple(party.name for party in job.parties), job.server.name, job.dealer.name)
+    with Pool(cast) as pool:
+        models = pool.run(repeat, job=job, rows=rows, seeds=seeds)[job.server.name]
+    seconds = time.perf_counter() - start
+    print(f"mean squared error on {np.count_nonzero(test):,} other people ({job.label.name}, up to {job.label.high:g})")
+    print(f"{'':24}{'median':>10}{'10 %':>10}{'90 %':>10}   of {seeds} runs")
+    for i, epsilon in enumerate(EPSILONS):
+        errors = [error(np.array(weights)) for weights in models[i * seeds : (i + 1) * seeds]]
+        low, high = (quantiles(errors, n=10)[0], quantiles(errors, n=10)[-1]) if seeds > 1 else (errors[0], errors[0])
+        print(f"private, epsilon {epsilon:<7}{median(errors):>10.3f}{low:>10.3f}{high:>10.3f}")
+    plain = np.linalg.lstsq(x[~test], y[~test], rcond=None)[0]
+    zero, mean = np.zeros(x.shape[1]), np.eye(x.shape[1])[0] * y[~test].mean()
+    for name, weights in (("not private (OLS)", plain), ("predict the mean", mean), ("predict zero", zero)):
+        print(f"{name:24}{error(weights):>10.3f}")
+    print(
+        f"\n{len(EPSILONS) * seeds} runs of the protocol over the same processes took {seconds:.1f} s, start included"
+    )

@@ -1,0 +1,235 @@
+"""Job files: what every participant of a job must agree on, and where each finds its own table."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from launch.fields import Fields, JobError
+from mechanisms import validate
+from protocols.functional import NOISE_ORDERS
+from protocols.schema import Column
+from smpc.engine.tls import Address, fingerprint
+from smpc.errors import InputError
+from smpc.fixedpoint import MAX_FRACTION_BITS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROTOCOLS = ("functional",)
+LOSSES = ("linear",)
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A participant: its name, where it listens, its pinned certificate (both optional for local runs)."""
+
+    name: str
+    address: Address | None
+    certificate: Path | None
+
+
+@dataclass(frozen=True)
+class PartySpec(Endpoint):
+    """A party and its table: CSV or Parquet, with an id column and the job's columns."""
+
+    table: Path
+    id: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A checked job file."""
+
+    path: Path
+    name: str
+    protocol: str
+    loss: str
+    epsilon: Fraction
+    noise: str
+    fraction_bits: int | None
+    clip: bool
+    label_party: str
+    label: Column
+    parties: tuple[PartySpec, ...]
+    server: Endpoint
+    dealer: Endpoint
+    deadline: float
+    start_deadline: float
+
+    @property
+    def participants(self) -> tuple[Endpoint, ...]:
+        """Parties in the file's order, server, dealer."""
+        return (*self.parties, self.server, self.dealer)
+
+    def features(self, party: str) -> tuple[Column, ...]:
+        """The columns of `party` without the label."""
+        spec = next(spec for spec in self.parties if spec.name == party)
+        return tuple(column for column in spec.columns if (party, column) != (self.label_party, self.label))
+
+    def endpoints(self) -> tuple[dict[str, Address], dict[str, Path]]:
+        """Addresses and certificates of all participants. Raises JobError where one is missing."""
+        addresses, certificates = {}, {}
+        for endpoint in self.participants:
+            if endpoint.address is None or endpoint.certificate is None:
+                raise JobError(
+                    f"{self.path}: {endpoint.name} needs an address and a certificate to take part on its own host; "
+                    "make the certificate with `smpc keys new`, or use `smpc run`"
+                )
+            addresses[endpoint.name], certificates[endpoint.name] = endpoint.address, endpoint.certificate
+        return addresses, certificates
+
+    def public_facts(self) -> dict[str, str]:
+        """All that participants must agree on, flat, so that a handshake can name what differs. No table paths."""
+        facts = {
+            "job": self.name,
+            "protocol": f"{self.protocol}, {self.loss}",
+            "epsilon": str(self.epsilon),
+            "noise": self.noise,
+            "fraction_bits": str(self.fraction_bits or "chosen from the rows"),
+            "clip": str(self.clip),
+            "label": f"{self.label.name} of {self.label_party}",
+            "participants": ", ".join(endpoint.name for endpoint in self.participants),
+        }
+        for party in self.parties:
+            for column in party.columns:
+                facts[f"column {party.name}.{column.name}"] = f"[{column.low!r}, {column.high!r}]"
+        for endpoint in self.participants:
+            if endpoint.address is not None:
+                facts[f"address of {endpoint.name}"] = f"{endpoint.address[0]}:{endpoint.address[1]}"
+            if endpoint.certificate is not None:
+                facts[f"certificate of {endpoint.name}"] = fingerprint(endpoint.certificate)
+        return facts
+
+
+def load_job(path: Path) -> Job:
+    """Read and check a job file. Raises JobError, one line, at the first fault."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except OSError as error:
+        raise JobError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise JobError(f"{path}: is not TOML: {error}") from None
+    top = Fields(str(path), data, ("job", "label", "server", "dealer", "party", "network"))
+    known = ("name", "protocol", "loss", "epsilon", "noise", "fraction_bits", "clip", "allow_weak")
+    job = Fields(f"{path}: [job]", top.get("job"), known)
+    label = Fields(f"{path}: [label]", top.get("label"), ("party", "column"))
+    network = Fields(f"{path}: [network]", data.get("network", {}), ("deadline", "start_deadline"))
+    parties = _parties(path, top)
+    server = _endpoint(Fields(f"{path}: [server]", top.get("server"), ("name", "address", "certificate")), path)
+    dealer = _endpoint(Fields(f"{path}: [dealer]", top.get("dealer"), ("name", "address", "certificate")), path)
+    _check_names(path, [*parties, server, dealer])
+    holder = label.text("party", among=[party.name for party in parties])
+    columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
+    result = Job(
+        path=path,
+        name=job.text("name"),
+        protocol=job.text("protocol", among=PROTOCOLS),
+        loss=job.text("loss", "linear", among=LOSSES),
+        epsilon=_epsilon(job),
+        noise=job.text("noise", "shares", among=NOISE_ORDERS),
+        fraction_bits=job.whole("fraction_bits", 1, MAX_FRACTION_BITS),
+        clip=job.switch("clip"),
+        label_party=holder,
+        label=columns[label.text("column", among=list(columns))],
+        parties=parties,
+        server=server,
+        dealer=dealer,
+        deadline=network.number("deadline", 30, 1, 3600),
+        start_deadline=network.number("start_deadline", 300, 1, 86400),
+    )
+    for party in parties:
+        if not result.features(party.name):
+            raise JobError(f"{path}: party {party.name} has no feature column; give it one or leave it out of the job")
+    return result
+
+
+def _epsilon(job: Fields) -> Fraction:
+    value = job.get("epsilon")
+    try:
+        return validate.epsilon(
+            str(value) if isinstance(value, Decimal) else value, allow_weak=job.switch("allow_weak")
+        )
+    except (TypeError, ValueError) as error:
+        raise job.fail("epsilon", f"a number above 0 and up to 50 ({error})") from None
+
+
+def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
+    items = top.get("party")
+    if not isinstance(items, list) or len(items) < 2:
+        raise JobError(
+            f"{path}: needs at least two [[party]] tables, has {len(items) if isinstance(items, list) else 0}"
+        )
+    parties = []
+    for number, item in enumerate(items, 1):
+        where = f"{path}: [[party]] {number}"
+        fields = Fields(where, item, ("name", "table", "id", "columns", "address", "certificate"))
+        endpoint = _endpoint(fields, path)
+        columns = _columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
+        identifier = fields.text("id")
+        if identifier in {column.name for column in columns}:
+            raise JobError(
+                f"{where}: id = {identifier!r} is one of the columns; ids are no feature, take it out of columns"
+            )
+        parties.append(
+            PartySpec(**vars(endpoint), table=path.parent / fields.text("table"), id=identifier, columns=columns)
+        )
+    return tuple(parties)
+
+
+def _endpoint(fields: Fields, path: Path) -> Endpoint:
+    name = fields.text("name")
+    if not _NAME.fullmatch(name):
+        raise fields.fail("name", "small letters, digits, - and _, at most 32, a letter first")
+    address = _address(fields) if fields.has("address") else None
+    certificate = path.parent / fields.text("certificate") if fields.has("certificate") else None
+    return Endpoint(name, address, certificate)
+
+
+def _address(fields: Fields) -> Address:
+    host, _, port = fields.text("address").rpartition(":")
+    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise fields.fail("address", "host:port with a port from 1 to 65535")
+    return host.strip("[]"), int(port)
+
+
+def _columns(where: str, table: Any) -> tuple[Column, ...]:
+    if not isinstance(table, Mapping) or not table:
+        raise JobError(f"{where}: must be a table of NAME = [low, high], the public bounds; at least one")
+    columns = []
+    for name, bounds in table.items():
+        numbers = isinstance(bounds, list) and [
+            b for b in bounds if isinstance(b, int | Decimal) and not isinstance(b, bool)
+        ]
+        if not numbers or len(numbers) != 2 or len(bounds) != 2:
+            raise JobError(f"{where}: {name} = {bounds!r} must be [low, high], the public bounds of its values")
+        try:
+            columns.append(Column(name, float(numbers[0]), float(numbers[1])))
+        except (InputError, OverflowError) as error:
+            raise JobError(f"{where}: {error}") from None
+    return tuple(columns)
+
+
+def _check_names(path: Path, endpoints: list[Endpoint]) -> None:
+    names = [endpoint.name for endpoint in endpoints]
+    for endpoint in endpoints:
+        if names.count(endpoint.name) > 1:
+            raise JobError(f"{path}: the name {endpoint.name!r} is given {names.count(endpoint.name)} times; rename")
+    addresses = [endpoint.address for endpoint in endpoints if endpoint.address is not None]
+    twice = next((a for a in addresses if addresses.count(a) > 1), None)
+    if twice:
+        raise JobError(f"{path}: two participants have the address {twice[0]}:{twice[1]}; give each its own port")
+    columns = [column.name for endpoint in endpoints if isinstance(endpoint, PartySpec) for column in endpoint.columns]
+    repeated = next((name for name in columns if columns.count(name) > 1), None)
+    if repeated:
+        raise JobError(f"{path}: the column {repeated!r} is given twice; model.json names columns, rename one")

@@ -1,0 +1,135 @@
+"""`smpc run`: every participant of a job as a process of this machine. A convenience over `smpc party`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from launch.job import Job, load_job
+from launch.keys import make_keys
+from launch.outputs import check_free, write_folder
+from launch.progress import Board
+from smpc.engine.tls import listen
+from smpc.errors import PeerError
+
+_STOP_SECONDS = 5.0
+_MODEL_FILES = ("model.json", "guarantee.json", "transcript.jsonl")
+
+
+def run_locally(job_path: Path, out: Path) -> None:
+    """Run the job with ephemeral keys on loopback; the files of `smpc party`, costs of all participants together.
+
+    Raises PeerError with one line when a participant fails; then nothing is left running and nothing is written.
+    """
+    job = load_job(job_path)
+    check_free(out)
+    folder = Path(tempfile.mkdtemp(prefix="smpc-run-"))  # readable by this user only
+    board = Board()
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        _start(job, job_path, folder, board, processes)
+        _wait(processes, board, folder)
+        write_folder(out, _merge(job, folder))
+    finally:
+        _stop(processes)
+        board.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict[str, subprocess.Popen[bytes]]) -> None:
+    names = [endpoint.name for endpoint in job.participants]
+    listeners = {name: listen(("127.0.0.1", 0)) for name in names}
+    keys = {name: make_keys(name, folder) for name in names}
+    endpoints = {
+        name: {
+            "address": list(listeners[name].getsockname()),
+            "certificate": str(keys[name][1]),
+        }
+        for name in names
+    }
+    (folder / "endpoints.json").write_text(json.dumps(endpoints))
+    for name in names:
+        handle = listeners[name].fileno()
+        command = [sys.executable, "-m", "launch", "party", str(job_path), "--as", name]
+        command += ["--out", str(folder / f"{name}.out"), "--key", str(keys[name][0])]
+        command += ["--endpoints", str(folder / "endpoints.json"), "--listen-fd", str(handle)]
+        command += ["--progress-fd", str(board.write)]
+        with open(folder / f"{name}.err", "wb") as errors:
+            processes[name] = subprocess.Popen(  # noqa: S603  # our own command
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=(handle, board.write),
+                env={**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")},
+            )
+    for listener in listeners.values():
+        listener.close()
+
+
+def _wait(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder: Path) -> None:
+    """Until all have ended well; PeerError that tells who failed first otherwise."""
+    while any(process.poll() is None for process in processes.values()):
+        failed = [name for name, process in processes.items() if process.poll() not in (None, 0)]
+        if failed:
+            raise PeerError(_first_failure(processes, board, folder))
+        time.sleep(0.05)
+    if any(process.returncode for process in processes.values()):
+        raise PeerError(_first_failure(processes, board, folder))
+
+
+def _first_failure(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder: Path) -> str:
+    """One line: a participant that failed by itself before those that only report another's failure."""
+    time.sleep(0.5)  # the cause and those it pulls down end nearly together
+    killed = [name for name, process in processes.items() if (process.poll() or 0) < 0]
+    if killed:
+        name = killed[0]
+        number = -int(processes[name].returncode)
+        return f"{name} was ended by {signal.Signals(number).name} at '{board.phase(name) or 'start'}'"
+    lines = {
+        name: (folder / f"{name}.err").read_text(errors="replace").strip()
+        for name, process in processes.items()
+        if process.poll() not in (None, 0)
+    }
+    told = {
+        name: text.splitlines()[-1].removeprefix("smpc: ") if text else "ended without a word"
+        for name, text in lines.items()
+    }
+    own = {
+        name: text
+        for name, text in told.items()
+        if not any(text.startswith(f"{n} ") or text.startswith(f"{n}: ") for n in processes if n != name)
+    }
+    name, text = next(iter((own or told).items()))
+    return text if text.startswith(name) else f"{name}: {text}"
+
+
+def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    for process in processes.values():
+        if process.poll() is None:
+            process.terminate()
+    end = time.monotonic() + _STOP_SECONDS
+    for process in processes.values():
+        try:
+            process.wait(timeout=max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _merge(job: Job, folder: Path) -> dict[str, str]:
+    """The server's model, guarantee and transcript; everybody's costs."""
+    server = folder / f"{job.server.name}.out"
+    files = {name: (server / name).read_text() for name in _MODEL_FILES}
+    costs: dict[str, object] = {}
+    for endpoint in job.participants:
+        costs |= json.loads((folder / f"{endpoint.name}.out" / "cost.json").read_text())["participants"]
+    return {**files, "cost.json": json.dumps({"participants": costs}, indent=1) + "\n"}

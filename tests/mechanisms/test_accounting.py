@@ -173,7 +173,7 @@ def test_refuses_to_compose_nothing_or_gaussians_without_delta() -> None:
     with pytest.raises(ValueError, match="losses="):
         compose([])
     with pytest.raises(ValueError, match="epsilon would be 0: give a smaller delta"):
-        compose([GaussianLoss(Fraction(1), Fraction(10**8), 1)], Fraction(1, 100))
+        compose([GaussianLoss(Fraction(1, 10**8), Fraction(1, 2), 1)], Fraction(1, 100))
     with pytest.raises(ValueError, match="delta=None"):
         compose([GaussianLoss(Fraction(1), Fraction(1), 1)])
     with pytest.raises(ValueError, match="l1=0"):

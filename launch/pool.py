@@ -6,6 +6,7 @@ a real job.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import socket
@@ -22,7 +23,7 @@ from smpc.engine.dealer import Dealer
 from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
 from smpc.engine.tls import Identity, listen
-from smpc.errors import SmpcError
+from smpc.errors import PeerError, SmpcError
 from smpc.session import Cast
 
 Task = Callable[..., Any]
@@ -124,10 +125,11 @@ def _serve(
     network, agreement = join(
         cast, identity, addresses, certificates, listener, {}, deadline=deadline, start_deadline=60.0, tap=tap
     )
-    with network:
-        if identity.name == cast.dealer:
+    if identity.name == cast.dealer:
+        with contextlib.suppress(PeerError), network:  # a failed task ends the pool; the caller is told by the others
             Dealer(network, agreement, cast.parties).serve()
-            return
+        return
+    with network:
         session = CryptenSession(cast, network, agreement)
         while (job := pipe.recv()) is not None:
             task, arguments = job

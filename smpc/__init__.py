@@ -1,0 +1,19 @@
+"""Secret sharing over CrypTen: sessions, exact products and votes, noise on shares, transcript and cost."""
+
+from smpc.clear import ClearSession
+from smpc.errors import HolderError, InputError, PeerError, SmpcError, UnprotectedError
+from smpc.session import Cast, Held, Noise, Session, Shared
+
+__all__ = [
+    "Cast",
+    "ClearSession",
+    "Held",
+    "HolderError",
+    "InputError",
+    "Noise",
+    "PeerError",
+    "Session",
+    "Shared",
+    "SmpcError",
+    "UnprotectedError",
+]

@@ -35,6 +35,9 @@ class ClearSession(Session):
         parts = [np.full((1, rows), one, dtype=np.int64), *(value_of(held) for held in columns.values())]
         return np.block([[inner(x, y) for y in parts] for x in parts])
 
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Integers:
+        return inner(value_of(x), value_of(y))
+
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Integers:
         return value_of(held).reshape(shape)
 
@@ -49,6 +52,9 @@ class ClearSession(Session):
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         return Held(to, np.asarray(shared.share))
+
+    def _check_zero(self, shared: Shared) -> bool:
+        return not np.any(shared.share)
 
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
         return Held(to, value_of(held))

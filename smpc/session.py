@@ -121,8 +121,23 @@ class Session(ABC):
         size = 1 + sum(widths.values())
         return Shared((size, size), 2 * bits, share)
 
+    def inner(self, x: Held[Integers], y: Held[Integers], *, rows: int, widths: tuple[int, int], bits: int) -> Shared:
+        """Shares of the exact inner products of two parties' integer columns: (a, rows) with (b, rows) gives (a, b).
+
+        The result has 2 * bits fraction bits. Method: `smpc.products`.
+        """
+        for held in (x, y):
+            self._party(held.holder)
+        if x.holder == y.holder:
+            raise InputError(f"{x.holder} holds both factors: compute their product locally with `at`")
+        self._record(DEALER, PARTY, "corrections", (), "inner")
+        self._record(PARTY, OTHER_PARTY, MASKED, (rows,), "inner")
+        with self.phase("product"):
+            return Shared(widths, 2 * bits, self._inner(x, y, rows, widths))
+
     def share(self, held: Held[Integers], shape: Sequence[int], *, bits: int = 0) -> Shared:
         """Secret-share integers (value * 2^bits) between all parties. Needs no message: masks come from pair keys."""
+        self._party(held.holder)
         with self.phase("share"):
             return Shared(tuple(shape), bits, self._share(held, tuple(shape)))
 
@@ -183,6 +198,12 @@ class Session(ABC):
         with self.phase("reveal"):
             return self._reveal(shared, to)
 
+    def check_zero(self, shared: Shared, *, message: str) -> bool:
+        """Whether every entry is zero: all participants learn this one bit, by CrypTen's comparisons on shares."""
+        self._record(PARTY, ALL, message, (), "check_zero")
+        with self.phase("check_zero"):
+            return self._check_zero(shared)
+
     def send(
         self, held: Held[npt.NDArray[Any]], *, to: str, shape: Sequence[int], message: str
     ) -> Held[npt.NDArray[Any]]:
@@ -222,6 +243,10 @@ class Session(ABC):
         if name not in self.cast.parties and name != self.cast.server:
             raise HolderError(f"{name!r} holds no values here: the parties are {', '.join(self.cast.parties)}")
 
+    def _party(self, name: str) -> None:
+        if name not in self.cast.parties:
+            raise HolderError(f"{name!r} is no party: only {', '.join(self.cast.parties)} hold columns and shares")
+
     @abstractmethod
     def _enter(self, step: str, shape: tuple[int, ...]) -> None:
         """Take note of a step that all participants take together."""
@@ -234,6 +259,9 @@ class Session(ABC):
 
     @abstractmethod
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any: ...
+
+    @abstractmethod
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any: ...
 
     @abstractmethod
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any: ...
@@ -249,6 +277,9 @@ class Session(ABC):
 
     @abstractmethod
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]: ...
+
+    @abstractmethod
+    def _check_zero(self, shared: Shared) -> bool: ...
 
     @abstractmethod
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]: ...

@@ -120,6 +120,16 @@ class CryptenSession(Session):
             share[0, place[self.me]] = share[place[self.me], 0] = own.sum(axis=1) * one
         return self._tensor(share)
 
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any:
+        if not self.is_party:
+            return None
+        block = (x.holder, y.holder)
+        correlation = self.correlate(ProductPlan(rows, dict(zip(block, widths, strict=True)), (block,)))
+        share = np.zeros(widths, dtype=np.int64)
+        if self.me in block:
+            share = self.multiply(correlation, value_of(x if self.me == x.holder else y))[block]
+        return self._tensor(share)
+
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any:
         if not self.is_party:
             return None
@@ -155,6 +165,19 @@ class CryptenSession(Session):
             if name != self.me:
                 total += self.network.receive(name, label, np.int64, shared.shape).view(np.int64)
         return Held(to, total.view(np.int64))
+
+    def _check_zero(self, shared: Shared) -> bool:
+        """A party's CrypTen compares on shares and opens the one bit; the first party tells the server."""
+        if not self.is_party:
+            return bool(self.network.receive(self.cast.parties[0], "bit", np.int64, (1,))[0])
+        from crypten.mpc import MPCTensor
+
+        tensor = MPCTensor.from_shares(shared.share.share.reshape(-1), precision=0)
+        different = (tensor != 0).sum() > 0
+        zero = int(different.reveal()) == 0
+        if self.me == self.cast.parties[0]:
+            self.network.send(self.cast.server, "bit", np.array([zero], dtype=np.int64))
+        return zero
 
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
         if held.holder == to:

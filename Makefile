@@ -1,0 +1,46 @@
+# The first two targets are all a newcomer needs. VENV and PYTHON can be given: make test VENV=/tmp/venv PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+RUN = $(BIN)/python
+
+.PHONY: demo test test-long lint bench check-system clean
+
+demo: $(VENV)/.demo
+	rm -rf demo-out
+	$(BIN)/smpc demo --out demo-out
+
+test: $(VENV)/.dev
+	$(RUN) -m pytest -q -m "not mpc and not long" --durations=5
+	$(RUN) -m pytest -q -m "mpc and not long" --durations=5
+
+test-long: $(VENV)/.dev
+	$(RUN) -m pytest -q -m long --durations=20
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(RUN) -m tests.bench.products
+
+check-system:
+	@sh ./check-system.sh $(PYTHON)
+
+$(VENV)/bin/pip: | check-system
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet -c constraints.txt '.[demo]'
+	touch $@
+
+# editable: the tests read the tree they stand in
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo-out build dist *.egg-info

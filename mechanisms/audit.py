@@ -1,16 +1,16 @@
-"""Does noise follow its law? One test over all draws, with a p-value that may be compared with 1e-9.
+"""Lower bounds of epsilon and mu from samples: what an attacker has demonstrably learnt, whatever a proof says.
 
-Three questions are asked and the smallest p-value is multiplied by three (Bonferroni): a chi-square over bins of equal
-probability, the share of even values, the share of zeros. The last two see what bins are blind to: noise on a coarser
-lattice, a zero drawn twice as often, a zero that never comes. scipy is imported on use, it takes a second.
+Outcomes are integers, one per run, under each of two neighbouring inputs: a projection of the view, chosen before the
+runs. So are the events: thresholds, residues modulo 2, 4 and 8, single values. (Thresholds alone miss noise on a coarse
+lattice.) Every binomial probability is bounded by Clopper and Pearson at the level that is left after dividing by
+all bounds looked at (Bonferroni), so that "bound > epsilon" happens with probability alpha at most if epsilon holds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -19,71 +19,87 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Law:
-    """An integer law: its distribution function P(X <= x) and the probabilities of an even value and of zero."""
+class Event:
+    """A named set of outcomes."""
 
-    cdf: Callable[[int], float]
-    even: float
-    zero: float
-
-    def quantile(self, probability: float) -> int:
-        """The smallest integer x with P(X <= x) >= probability, found by bisection over 64-bit integers."""
-        low, high = -(2**63), 2**63 - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.cdf(middle) >= probability:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+    name: str
+    contains: Callable[[Integers], npt.NDArray[np.bool_]]
 
 
-def table_law(support: Integers, probabilities: npt.NDArray[np.float64]) -> Law:
-    """The law of a finite table: increasing integers and their probabilities, which are normalised; shapes (k,)."""
-    probabilities = probabilities / math.fsum(probabilities)
-    below = np.concatenate([[0.0], np.cumsum(probabilities)])
-    return Law(
-        cdf=lambda x: float(below[np.searchsorted(support, x, side="right")]),
-        even=math.fsum(probabilities[support % 2 == 0]),
-        zero=math.fsum(probabilities[support == 0]),
-    )
+@dataclass(frozen=True)
+class Bound:
+    """With probability 1 - alpha the true value is at least `value`; `event` showed it."""
+
+    value: float
+    event: str
+    alpha: float
 
 
-def discrete_laplace_law(scale: Fraction) -> Law:
-    """The law of DiscreteLaplace(scale), in closed form and good for any scale."""
-    rate = float(1 / scale)
-    q, gap = math.exp(-rate), -math.expm1(-rate)  # gap = 1 - q without cancellation
-
-    def cdf(x: int) -> float:
-        if x < 0:
-            return math.exp(x * rate) / (1 + q)
-        return 1 - q * math.exp(-x * rate) / (1 + q)
-
-    return Law(cdf, even=(1 + q * q) / (1 + q) ** 2, zero=gap / (1 + q))
+def events(centre: int, spread: float, thresholds: int = 32) -> tuple[Event, ...]:
+    """Events for outcomes around `centre`, to register before the first run: thresholds up to 4 spreads away,
+    residues, and the values that whole lattices or clipped noise pile up on."""
+    steps = np.rint(np.linspace(-4, 4, thresholds) * spread).astype(int)
+    found = [_at_most(t) for t in sorted({centre + int(step) for step in steps})]
+    found += [_residue(r, m) for m in (2, 4, 8) for r in range(m) if m > 2 or r]
+    found += [Event(f"x = {centre}", lambda x: x == centre), Event("x = 0", lambda x: x == 0)]
+    return tuple(found)
 
 
-def law_p_value(values: Integers, law: Law, bins: int = 32) -> float:
-    """The p-value of `values`, shape (n,), being independent draws from `law`; fail a sampler under 1e-9."""
+def _at_most(threshold: int) -> Event:
+    return Event(f"x <= {threshold}", lambda x: x <= threshold)
+
+
+def _residue(residue: int, modulus: int) -> Event:
+    return Event(f"x = {residue} mod {modulus}", lambda x: x % modulus == residue)
+
+
+def epsilon_lower_bound(
+    first: Integers, second: Integers, registered: Sequence[Event], *, delta: float = 0.0, alpha: float = 1e-9
+) -> Bound:
+    """The largest ln((P_lower - delta) / Q_upper) over events, complements and both directions; shapes (n,), (m,)."""
+    _check(first, second, alpha)
+    if not registered:
+        raise ValueError("registered=[] are no events: register some before the runs")
+    level = alpha / (8 * len(registered))
+    counts = np.array([[event.contains(x).sum() for event in registered] for x in (first, second)], dtype=np.int64)
+    best = Bound(0.0, "none", alpha)
+    for ours, theirs, n, m in ((0, 1, len(first), len(second)), (1, 0, len(second), len(first))):
+        for word, k, other in (("", counts[ours], counts[theirs]), ("not ", n - counts[ours], m - counts[theirs])):
+            gain = np.maximum(_lower(k, n, level) - delta, 0) / _upper(other, m, level)
+            i = int(np.argmax(gain))
+            if gain[i] > math.exp(best.value):
+                best = Bound(math.log(gain[i]), word + registered[i].name, alpha)
+    return best
+
+
+def mu_lower_bound(first: Integers, second: Integers, threshold: int, *, alpha: float = 1e-9) -> Bound:
+    """For Gaussian noise, from one threshold set before the runs: Phi^-1(1 - FPR) - Phi^-1(FNR) of the test
+    "above the threshold means the second input", both rates at their upper bounds."""
     from scipy import stats
 
-    edges = sorted({law.quantile(k / bins) for k in range(1, bins)})
-    inside = np.searchsorted(np.array(edges), values, side="left")
-    expected = np.diff([0.0, *(law.cdf(edge) for edge in edges), 1.0]) * len(values)
-    counts, expected = _merge_rare(np.bincount(inside, minlength=len(expected)), expected)
-    found = (
-        [float(stats.chi2.sf(np.sum((counts - expected) ** 2 / expected), len(counts) - 1))] if len(counts) > 1 else []
-    )
-    for event, probability in ((values % 2 == 0, law.even), (values == 0, law.zero)):
-        found.append(float(stats.binomtest(int(event.sum()), len(values), min(probability, 1.0)).pvalue))
-    return min(1.0, len(found) * min(found))
+    _check(first, second, alpha)
+    false_positive = _upper(np.array([(first > threshold).sum()]), len(first), alpha / 2)[0]
+    false_negative = _upper(np.array([(second <= threshold).sum()]), len(second), alpha / 2)[0]
+    value = float(stats.norm.isf(false_positive) - stats.norm.ppf(false_negative))
+    return Bound(max(0.0, value), f"x > {threshold}", alpha)
 
 
-def _merge_rare(counts: Integers, expected: npt.NDArray[np.float64]) -> tuple[Integers, npt.NDArray[np.float64]]:
-    """Joins neighbouring bins until each expects five draws or more, as the chi-square approximation asks."""
-    starts, total = [0], 0.0
-    for i, value in enumerate(expected):
-        if total >= 5 and expected[i:].sum() >= 5:
-            starts.append(i)
-            total = 0.0
-        total += value
-    return np.add.reduceat(counts, starts), np.add.reduceat(expected, starts)
+def _check(first: Integers, second: Integers, alpha: float) -> None:
+    if not (len(first) and len(second)):
+        raise ValueError(f"outcomes={len(first)} and {len(second)} are too few: run both inputs")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha={alpha} is outside (0, 1): give the chance of a false alarm")
+
+
+def _lower(successes: Integers, trials: int, level: float) -> npt.NDArray[np.float64]:
+    from scipy import stats
+
+    bound: npt.NDArray[np.float64] = stats.beta.ppf(level, np.maximum(successes, 1), trials - successes + 1)
+    return np.where(successes == 0, 0.0, bound)
+
+
+def _upper(successes: Integers, trials: int, level: float) -> npt.NDArray[np.float64]:
+    from scipy import stats
+
+    bound: npt.NDArray[np.float64] = stats.beta.isf(level, successes + 1, np.maximum(trials - successes, 1))
+    return np.where(successes == trials, 1.0, bound)

@@ -8,10 +8,10 @@ import pytest
 from flint import arb, ctx
 
 from mechanisms import bernoulli
-from mechanisms.audit import Law, law_p_value, table_law
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.enclosure import ball
+from mechanisms.laws import Law, law_p_value, table_law
 from mechanisms.randomness import SecureRandom, Stream
 
 

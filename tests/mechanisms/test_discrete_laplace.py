@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms import bernoulli
-from mechanisms.audit import discrete_laplace_law, law_p_value
 from mechanisms.discrete_laplace import CHUNK, DiscreteLaplace
 from mechanisms.enclosure import ball
+from mechanisms.laws import discrete_laplace_law, law_p_value
 from mechanisms.randomness import SecureRandom, Stream
 
 SCALES = [

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.audit import Law, law_p_value
 from mechanisms.gamma_norm import GammaNorm
+from mechanisms.laws import Law, law_p_value
 from mechanisms.randomness import SecureRandom
 
 

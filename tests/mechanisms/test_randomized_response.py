@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechanisms import bernoulli
-from mechanisms.audit import law_p_value, table_law
+from mechanisms.laws import law_p_value, table_law
 from mechanisms.randomized_response import RandomizedResponse
 from mechanisms.randomness import SecureRandom
 

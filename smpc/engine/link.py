@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 import time
@@ -23,6 +24,7 @@ class Link:
 
     def __init__(self, peer: str, connection: ssl.SSLSocket) -> None:
         connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # small messages must not wait for others
         self.peer = peer
         self.connection = connection
         self.heard = time.monotonic()

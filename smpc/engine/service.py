@@ -1,0 +1,161 @@
+"""Moves bytes on all links of one process: by whoever waits for a message, else by a background thread.
+
+A protocol that waits serves its links itself, so that a message costs no switch between threads; while it computes, the
+background thread keeps heartbeats, queued sends and arrivals going.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from smpc.engine.frames import Frame, Kind
+from smpc.engine.link import Link
+from smpc.errors import PeerError
+
+_GRACE = 0.002  # the background thread stays away this long after the protocol served: it will soon again
+_SELECT_SECONDS = 0.2
+
+
+class Service:
+    """The links' event loop. `arrived(link, frame)` is called for data frames; `failure` is the first loss."""
+
+    def __init__(
+        self, me: str, links: Mapping[str, Link], deadline: float, arrived: Callable[[Link, Frame], None]
+    ) -> None:
+        self.failure: PeerError | None = None
+        self.step = "start"
+        self.leaving = False
+        self._me = me
+        self._links = tuple(links.values())
+        self._deadline = deadline
+        self._arrived = arrived
+        self._closing = False
+        self._turn = threading.Lock()
+        self._selector = selectors.DefaultSelector()
+        self._interests: dict[str, int] = {}
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._beat = self._last = self._served = time.monotonic()
+        self._thread = threading.Thread(target=self._background, name="network", daemon=True)
+        self._thread.start()
+
+    def until(self, done: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Serve until `done` or a failure or `seconds` have passed; what `done` says then."""
+        if done():
+            return True
+        end = None if seconds is None else time.monotonic() + seconds
+        self._served = time.monotonic()  # from now on the background thread stays away
+        if not self._turn.acquire(blocking=False):
+            self.wake()
+            self._turn.acquire()
+        try:
+            while not done() and self.failure is None and (end is None or time.monotonic() < end):
+                self._serve(_SELECT_SECONDS)
+        finally:
+            self._served = time.monotonic()
+            self._turn.release()
+        return done()
+
+    def wake(self) -> None:
+        """Have the background thread look at the links again."""
+        with contextlib.suppress(BlockingIOError):  # a full pipe wakes it just as well
+            os.write(self._wake_write, b"w")
+
+    def fail(self, error: PeerError) -> None:
+        if self.failure is None:
+            self.failure = error
+
+    def close(self) -> None:
+        self._closing = True
+        self.wake()
+        self._thread.join(timeout=5)
+        for link in self._links:
+            link.close()
+        self._selector.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+    def _background(self) -> None:
+        while not self._closing:
+            rest = _GRACE - (time.monotonic() - self._served)
+            if rest > 0:
+                time.sleep(rest)
+                continue
+            try:
+                with self._turn:
+                    self._serve(_SELECT_SECONDS)
+            except Exception as error:  # whatever ends this thread must not leave the protocol waiting
+                self.fail(PeerError(f"{self._me}: the network thread ended ({error}) at '{self.step}'"))
+                return
+
+    def _serve(self, timeout: float) -> None:
+        """One turn: wait for events, write, read, look for silence. The caller holds the turn."""
+        for link in self._links:
+            reads = link.wants_read and not link.finished  # behind a goodbye comes only the closed connection
+            wanted = (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if link.wants_write else 0)
+            if wanted != self._interests.get(link.peer, 0):
+                self._listen(link, wanted)
+        for key, mask in self._selector.select(min(timeout, self._deadline / 6)):
+            if key.data is None:
+                os.read(self._wake_read, 4096)
+                continue
+            if mask & selectors.EVENT_WRITE:
+                key.data.write()
+            if mask & selectors.EVENT_READ:
+                self._read(key.data)
+        now = time.monotonic()
+        if now - self._last > self._deadline / 2:  # this process itself was frozen: blame nobody for it
+            for link in self._links:
+                link.heard = now
+        self._last = now
+        if now - self._beat > self._deadline / 6:
+            self._beat = now
+            self._check_silence(now)
+
+    def _listen(self, link: Link, wanted: int) -> None:
+        known = self._interests.pop(link.peer, 0)
+        if known and wanted:
+            self._selector.modify(link, wanted, link)
+        elif wanted:
+            self._selector.register(link, wanted, link)
+        else:
+            self._selector.unregister(link)
+        if wanted:
+            self._interests[link.peer] = wanted
+
+    def _read(self, link: Link) -> None:
+        try:
+            while not link.finished:
+                for frame in link.read():
+                    self._take(link, frame)
+                if not (link.pending and link.wants_read):
+                    return
+        except PeerError as error:
+            link.finished = True
+            self.fail(PeerError(f"{error} at '{self.step}'"))
+
+    def _take(self, link: Link, frame: Frame) -> None:
+        if frame.kind is Kind.DATA:
+            self._arrived(link, frame)
+        elif frame.kind is Kind.BYE:
+            link.finished = True
+        elif frame.kind is Kind.ABORT:
+            link.finished = True
+            told = frame.label if frame.label.startswith(f"{link.peer} ") else f"{link.peer} reports: {frame.label}"
+            self.fail(PeerError(told))
+
+    def _check_silence(self, now: float) -> None:
+        for link in self._links:
+            if link.finished:
+                continue
+            if not self.leaving:  # a heartbeat behind our goodbye could meet a closed socket
+                link.post(Kind.HEARTBEAT, "", 0, bytes(8), None)
+            if link.wants_read and now - link.heard > self._deadline:
+                self.fail(PeerError(f"{link.peer} is silent for {self._deadline:g} s at '{self.step}'"))

@@ -34,7 +34,7 @@ class PureLoss:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        validate.epsilon(self.epsilon, allow_weak=True)
+        validate.epsilon(validate.fraction("epsilon", self.epsilon), allow_weak=True)
 
 
 Loss = PureLoss | GaussianLoss

@@ -88,10 +88,10 @@ class DiscreteLaplace:
     def _blocks(self, count: int, width: int, random: RandomWords) -> npt.NDArray[np.uint64]:
         """Geometric draws V with P(V >= v) = exp(-v width / scale), shape (count,)."""
         rate, margin = float(width / self.scale), bernoulli.MARGIN
-        # Thresholds e^{-v rate} above 2 margins, one interval of doubt around each, and one from 0 to 4 margins.
+        # Thresholds e^{-v rate} above 4 margins, doubt around each of them, and below 5 margins for all the others.
         thresholds = np.exp(-rate * np.arange(1, 2 + math.floor(-math.log(4 * margin) / rate)))
         thresholds = thresholds[thresholds > 4 * margin][::-1]
-        edges = np.concatenate([[4 * margin], np.column_stack([thresholds - margin, thresholds + margin]).ravel()])
+        edges = np.concatenate([[5 * margin], np.column_stack([thresholds - margin, thresholds + margin]).ravel()])
         words = random.words(count)
         position = np.searchsorted(np.maximum.accumulate(edges), fractions_of(words), side="right")
         high = len(thresholds) - (position >> 1)

@@ -43,14 +43,14 @@ class GaussianLoss:
     dimension: int
 
     def __post_init__(self) -> None:
-        validate.positive("l2_squared", self.l2_squared)
+        validate.positive("l2_squared", validate.fraction("l2_squared", self.l2_squared))
         validate.variance(self.variance)
         validate.integer("dimension", self.dimension, low=1)
 
     @property
     def rho(self) -> Fraction:
         """The exact zCDP parameter."""
-        return Fraction(self.l2_squared) / (2 * self.variance)
+        return self.l2_squared / (2 * self.variance)
 
 
 @dataclass(frozen=True)

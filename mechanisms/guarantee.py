@@ -54,12 +54,8 @@ class Row:
 
     def __post_init__(self) -> None:
         if self.epsilon != INFINITE:
-            validate.positive("epsilon", self.epsilon)
-            if not isinstance(self.epsilon, Fraction):
-                raise TypeError(f"epsilon={self.epsilon!r} is a {type(self.epsilon).__name__}: give a Fraction")
-        if not isinstance(self.delta, Fraction):
-            raise TypeError(f"delta={self.delta!r} is a {type(self.delta).__name__}: give a Fraction")
-        if not 0 <= self.delta < 1:
+            validate.positive("epsilon", validate.fraction("epsilon", self.epsilon))
+        if not 0 <= validate.fraction("delta", self.delta) < 1:
             raise ValueError(f"delta={self.delta} is outside [0, 1): give a fraction in that range")
 
     @property

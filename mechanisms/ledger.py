@@ -73,8 +73,8 @@ class Ledger:
             raise ValueError(f"delta={delta} is outside [0, 1): give a number in that range")
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET epsilon = excluded.epsilon, "
-                "delta = excluded.delta",
+                "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT (data_set, unit) "
+                "DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta",
                 (_name("data_set", data_set), _name("unit", unit), str(most), str(risk)),
             )
 

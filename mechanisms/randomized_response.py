@@ -26,7 +26,7 @@ class RandomizedResponse:
     categories: int = 2
 
     def __post_init__(self) -> None:
-        validate.epsilon(self.epsilon, allow_weak=True)
+        validate.epsilon(validate.fraction("epsilon", self.epsilon), allow_weak=True)
         validate.integer("categories", self.categories, low=2)
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ Numbers from users become exact fractions of their decimal text, so 0.1 means 1/
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TypeGuard
 
@@ -40,6 +41,13 @@ def exact(name: str, value: object) -> Fraction:
     raise TypeError(f"{name}={value!r} is a {type(value).__name__}: give an int, float, decimal text or Fraction")
 
 
+def fraction(name: str, value: object) -> Fraction:
+    """`value` if it is a Fraction already. Where a number is kept, a float would hide a rounding."""
+    if not isinstance(value, Fraction):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}: give a fractions.Fraction")
+    return value
+
+
 def positive(name: str, value: object) -> Fraction:
     """`value` as an exact fraction above zero."""
     number = exact(name, value)
@@ -67,23 +75,21 @@ def delta(value: object) -> Fraction:
 
 
 def scale(value: object) -> Fraction:
-    """The scale of an integer sampler: a Fraction in [2^-62, 2^62]. Floats are refused, they would hide a rounding."""
-    if not isinstance(value, Fraction):
-        raise TypeError(f"scale={value!r} is a {type(value).__name__}: give a fractions.Fraction")
+    """The scale of an integer sampler: a Fraction in [2^-62, 2^62]."""
+    number = fraction("scale", value)
     low, high = SCALE_RANGE
-    if not low <= value <= high:
-        raise ValueError(f"scale={float(value):.6g} is outside [2^-62, 2^62]: lower the precision or raise epsilon")
-    return value
+    if not low <= number <= high:
+        raise ValueError(f"scale={_short(number)} is outside [2^-62, 2^62]: lower the precision or raise epsilon")
+    return number
 
 
 def variance(value: object) -> Fraction:
     """The variance of an integer sampler: a Fraction in [2^-124, 2^124]."""
-    if not isinstance(value, Fraction):
-        raise TypeError(f"variance={value!r} is a {type(value).__name__}: give a fractions.Fraction")
+    number = fraction("variance", value)
     low, high = SCALE_RANGE
-    if not low**2 <= value <= high**2:
-        raise ValueError("variance is outside [2^-124, 2^124]: lower the precision or raise epsilon")
-    return value
+    if not low**2 <= number <= high**2:
+        raise ValueError(f"variance={_short(number)} is outside [2^-124, 2^124]: lower the precision or raise epsilon")
+    return number
 
 
 def integer(name: str, value: object, *, low: int = 0) -> int:
@@ -94,3 +100,10 @@ def integer(name: str, value: object, *, low: int = 0) -> int:
     if number < low:
         raise ValueError(f"{name}={number} is below {low}: give at least {low}")
     return number
+
+
+def _short(number: Fraction) -> str:
+    """A few digits of any fraction; its exponent may exceed that of a float."""
+    with localcontext() as context:
+        context.prec = 6
+        return str(Decimal(number.numerator) / Decimal(number.denominator))

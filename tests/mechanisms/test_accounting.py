@@ -150,7 +150,7 @@ def test_classical_formula_only_where_it_holds() -> None:
             calibration.classical_variance(1, epsilon, MILLIONTH)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 0, -1, True, "x", None])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0, Fraction(0), Fraction(-1), True, "x", None])
 def test_nothing_bad_becomes_a_cheap_epsilon(bad: object) -> None:
     attempts = [
         lambda: PureLoss(bad),
@@ -166,6 +166,12 @@ def test_nothing_bad_becomes_a_cheap_epsilon(bad: object) -> None:
     ]
     for attempt in attempts:
         with pytest.raises((ValueError, TypeError), match=r"^\w+[^\n]*: [^\n]+$"):
+            attempt()
+
+
+def test_kept_numbers_are_fractions() -> None:
+    for attempt in (lambda: PureLoss(0.1), lambda: GaussianLoss(1.0, Fraction(1), 1), lambda: PureLoss(1)):
+        with pytest.raises(TypeError, match=r"give a fractions\.Fraction"):
             attempt()
 
 

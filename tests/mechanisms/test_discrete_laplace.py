@@ -158,6 +158,7 @@ def test_extreme_scales() -> None:
         (Fraction(-1), ValueError),
         (Fraction(2**62 + 1), ValueError),
         (Fraction(1, 2**63), ValueError),
+        (Fraction(10**400), ValueError),
     ],
 )
 def test_refuses_a_bad_scale(scale: object, error: type[Exception]) -> None:

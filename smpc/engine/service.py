@@ -35,6 +35,7 @@ class Service:
         self._deadline = deadline
         self._arrived = arrived
         self._closing = False
+        self._wanted = False
         self._turn = threading.Lock()
         self._selector = selectors.DefaultSelector()
         self._interests: dict[str, int] = {}
@@ -51,7 +52,7 @@ class Service:
         if done():
             return True
         end = None if seconds is None else time.monotonic() + seconds
-        self._served = time.monotonic()  # from now on the background thread stays away
+        self._wanted = True  # from now on the background thread stays away
         if not self._turn.acquire(blocking=False):
             self.wake()
             self._turn.acquire()
@@ -60,6 +61,7 @@ class Service:
                 self._serve(_SELECT_SECONDS)
         finally:
             self._served = time.monotonic()
+            self._wanted = False
             self._turn.release()
         return done()
 
@@ -85,8 +87,8 @@ class Service:
     def _background(self) -> None:
         while not self._closing:
             rest = _GRACE - (time.monotonic() - self._served)
-            if rest > 0:
-                time.sleep(rest)
+            if self._wanted or rest > 0:
+                time.sleep(_GRACE)
                 continue
             try:
                 with self._turn:

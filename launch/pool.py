@@ -67,7 +67,7 @@ class Pool:
         self.close()
 
     def run(
-        self, task: Task, per_party: Mapping[str, Mapping[str, Any]] | None = None, **arguments: Any
+        self, task: Task, /, per_party: Mapping[str, Mapping[str, Any]] | None = None, **arguments: Any
     ) -> dict[str, Any]:
         """The results of task(session, **arguments, **per_party[name]) by participant.
 

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mechanisms.guarantee import UNITS
+from mechanisms.ledger import BudgetError, Ledger, LedgerError
 from smpc.errors import InputError, SmpcError
 
 INTERRUPTED = 130
@@ -21,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.command(options)
-    except SmpcError as error:
+    except (SmpcError, BudgetError, LedgerError) as error:
         print(f"smpc: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -59,6 +61,19 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("name", help="the participant's name in the job")
     new.add_argument("--dir", type=Path, default=Path(), help="folder to write to (default: here)")
     new.set_defaults(command=_new_keys)
+
+    ledger = commands.add_parser("ledger", help="what a party's data sets have cost so far, and their caps")
+    actions = ledger.add_subparsers(required=True, metavar="ACTION")
+    show = actions.add_parser("show", help="print every data set's spending and cap")
+    show.add_argument("ledger", type=Path, help="the party's ledger file")
+    show.set_defaults(command=_show_ledger)
+    cap = actions.add_parser("cap", help="set the most that may ever be spent on a data set")
+    cap.add_argument("ledger", type=Path, help="the party's ledger file; made if it does not exist")
+    cap.add_argument("data_set", help="the owner's name for the data set, as in the job file")
+    cap.add_argument("epsilon", help="like 2, 0.5 or 1/3")
+    cap.add_argument("--delta", default="0", help="default 0")
+    cap.add_argument("--unit", default="record", choices=sorted(UNITS.values()), help="what is protected: one ...")
+    cap.set_defaults(command=_cap_ledger)
 
     demo = commands.add_parser("demo", help="train a private model on the RAND health insurance data, three parties")
     demo.add_argument("--out", type=Path, default=Path("demo-out"), help="new folder for the demo's files")
@@ -113,6 +128,21 @@ def _new_keys(options: argparse.Namespace) -> None:
 
     key, certificate = make_keys(options.name, options.dir)
     print(f"{key}  secret: keep it on this host\n{certificate}  give it to the others: the job file names it")
+
+
+def _show_ledger(options: argparse.Namespace) -> None:
+    if not options.ledger.is_file():
+        raise InputError(f"{options.ledger}: no such ledger; `smpc ledger cap` makes one")
+    accounts = Ledger(options.ledger).accounts()
+    print("\n".join(str(account) for account in accounts) or f"{options.ledger}: no data set has a cap yet")
+
+
+def _cap_ledger(options: argparse.Namespace) -> None:
+    try:
+        Ledger(options.ledger).cap(options.data_set, options.unit, options.epsilon, options.delta)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    _show_ledger(options)
 
 
 def _demo(options: argparse.Namespace) -> None:

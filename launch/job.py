@@ -40,11 +40,16 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class PartySpec(Endpoint):
-    """A party and its table: CSV or Parquet, with an id column and the job's columns."""
+    """A party and its table: CSV or Parquet, with an id column and the job's columns.
+
+    `ledger`, if given, is where the party keeps count of what releases of `data_set` have cost.
+    """
 
     table: Path
     id: str
     columns: tuple[Column, ...]
+    ledger: Path | None
+    data_set: str
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
     parties = []
     for number, item in enumerate(items, 1):
         where = f"{path}: [[party]] {number}"
-        fields = Fields(where, item, ("name", "table", "id", "columns", "address", "certificate"))
+        fields = Fields(where, item, ("name", "table", "id", "columns", "ledger", "data_set", "address", "certificate"))
         endpoint = _endpoint(fields, path)
         columns = _columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
         identifier = fields.text("id")
@@ -182,7 +187,14 @@ def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
                 f"{where}: id = {identifier!r} is one of the columns; ids are no feature, take it out of columns"
             )
         parties.append(
-            PartySpec(**vars(endpoint), table=path.parent / fields.text("table"), id=identifier, columns=columns)
+            PartySpec(
+                **vars(endpoint),
+                table=path.parent / fields.text("table"),
+                id=identifier,
+                columns=columns,
+                ledger=path.parent / fields.text("ledger") if fields.has("ledger") else None,
+                data_set=fields.text("data_set", endpoint.name),
+            )
         )
     return tuple(parties)
 

@@ -18,6 +18,8 @@ from launch.job import Job, PartySpec
 from launch.outputs import check_free, cost_json, model_json, write_folder
 from launch.progress import Progress
 from launch.tables import Table, read_table
+from mechanisms.guarantee import Guarantee
+from mechanisms.ledger import Ledger
 from protocols import functional
 from protocols.schema import Floats, Schema
 from smpc.cost import CostReport
@@ -101,11 +103,12 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
         rows = int(agreement.facts["rows"])
     except (KeyError, ValueError):
         raise PeerError("the parties did not state their rows; is everybody's software the same?") from None
+    schema = schema_of(job, rows)
+    plan = functional.Plan.make(schema, epsilon=job.epsilon, noise=job.noise, bits=job.fraction_bits)
+    charge(job, network.me, plan.guarantee(cast))
     session = CryptenSession(cast, network, agreement)
     if table is not None:
         compare_ids(network, agreement, cast, table)
-    schema = schema_of(job, rows)
-    plan = functional.Plan.make(schema, epsilon=job.epsilon, noise=job.noise, bits=job.fraction_bits)
     tables = {spec.name: Held[Floats](spec.name) for spec in job.parties}
     for spec in job.parties:
         if table is not None and spec.name == network.me:
@@ -122,6 +125,18 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
         "cost.json": cost_json({network.me: report}),
         "transcript.jsonl": session.transcript.to_jsonl(),
     }
+
+
+def charge(job: Job, me: str, guarantee: Guarantee) -> None:
+    """Charge the release to the party's ledger before anything of its data is sent. Raises BudgetError over the cap."""
+    spec = next((spec for spec in job.parties if spec.name == me), None)
+    if spec is None:
+        return
+    if spec.ledger is None:
+        print(f"{me}: no ledger in the job file: nobody keeps count of releases of {spec.table.name}", file=sys.stderr)
+        return
+    collusion = len(job.parties) - 1
+    Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job.name)
 
 
 def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table) -> None:

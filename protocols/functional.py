@@ -23,7 +23,7 @@ from protocols.schema import Floats, Schema, scaled
 from smpc import fixedpoint
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Held, Session, Shared
+from smpc.session import Cast, Held, Session, Shared
 
 ROUNDING_SHARE = Fraction(1, 100)  # of the noise's standard deviation: what rounding may add at most
 TAIL_PROBABILITY = Fraction(1, 2**40)  # that any noise leaves the room kept for it in the ring
@@ -78,6 +78,17 @@ class Plan:
         tail = 2 * self.mechanism.tail(TAIL_PROBABILITY / draws)
         fixedpoint.check_sum(self.schema.rows, Fraction(1), self.bits, tail)
 
+    def guarantee(self, cast: Cast) -> Guarantee:
+        """Who is protected against whom: known before anything is sent."""
+        return Guarantee.for_release(
+            order=self.noise,
+            epsilon=self.epsilon,
+            parties=cast.parties,
+            server=cast.server,
+            dealer=cast.dealer,
+            mechanism=str(self.mechanism),
+        )
+
     @property
     def noise_deviation(self) -> float:
         """Standard deviation of one draw, in units of the coefficients of columns scaled to [-1, 1]."""
@@ -109,16 +120,10 @@ def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:
     coefficients = Coefficients.of(plan.schema)
     steps = _noise_on_shares if plan.noise == "shares" else _noise_after_opening
     weights = steps(s, tables, plan, coefficients)
-    guarantee = Guarantee.for_release(
-        order=plan.noise,
-        epsilon=plan.epsilon,
-        parties=s.cast.parties,
-        server=s.cast.server,
-        dealer=s.cast.dealer,
-        mechanism=str(plan.mechanism),
-    )
     return Release(
-        names=("intercept", *(column.name for column in plan.schema.all_features)), values=weights, guarantee=guarantee
+        names=("intercept", *(column.name for column in plan.schema.all_features)),
+        values=weights,
+        guarantee=plan.guarantee(s.cast),
     )
 
 

@@ -75,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     cap.add_argument("--unit", default="record", choices=sorted(UNITS.values()), help="what is protected: one ...")
     cap.set_defaults(command=_cap_ledger)
 
+    audit = commands.add_parser("audit", help="run a job's protocol on worst-case neighbours: claim against evidence")
+    audit.add_argument("job", type=Path, help="job file (TOML)")
+    audit.add_argument("--trials", type=int, default=20_000, help="runs of each neighbour (default 20,000)")
+    audit.set_defaults(command=_audit)
+
     demo = commands.add_parser("demo", help="train a private model on the RAND health insurance data, three parties")
     demo.add_argument("--out", type=Path, default=Path("demo-out"), help="new folder for the demo's files")
     demo.add_argument("--seeds", type=int, default=20, help="runs for each epsilon (default 20)")
@@ -143,6 +148,12 @@ def _cap_ledger(options: argparse.Namespace) -> None:
     except ValueError as error:
         raise InputError(str(error)) from None
     _show_ledger(options)
+
+
+def _audit(options: argparse.Namespace) -> None:
+    from launch.audit import audit
+
+    print(audit(options.job, options.trials))
 
 
 def _demo(options: argparse.Namespace) -> None:

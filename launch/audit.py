@@ -1,0 +1,99 @@
+"""`smpc audit`: a job's protocol on two neighbours, what the server could tell them apart by, beside the claim.
+
+Two-row tables in the clear reference, which releases the same integers as the secure session. One record differs, in
+the way that attains the sensitivity: features at their upper bounds and the label too, against features in the middle
+and the label at its lower bound. Outcomes are the log-likelihood ratio of the server's view, up to the noise's scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from launch.job import load_job
+from launch.participant import schema_of
+from mechanisms.audit import epsilon_lower_bound, events
+from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.randomness import RandomWords
+from protocols import functional
+from protocols.schema import Floats, Schema
+from smpc.clear import ClearSession
+from smpc.errors import InputError
+from smpc.ring import Integers
+from smpc.session import Cast, Held, Shared, value_of
+
+ALPHA = 1e-9
+LEAST_TRIALS = 1000
+
+
+class _Silent(DiscreteLaplace):
+    """Draws nothing: what the view would be without noise."""
+
+    def draw(self, count: int, random: RandomWords) -> Integers:
+        return np.zeros(count, dtype=np.int64)
+
+
+class _WatchedSession(ClearSession):
+    """Keeps what the server is shown."""
+
+    def __init__(self, cast: Cast) -> None:
+        super().__init__(cast)
+        self.shown: list[Integers] = []
+
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
+        return self._watch(super()._reveal(shared, to))
+
+    def _send(self, held: Held[Integers], to: str, shape: tuple[int, ...], message: str) -> Held[Integers]:
+        return self._watch(super()._send(held, to, shape, message))
+
+    def _watch(self, held: Held[Integers]) -> Held[Integers]:
+        if held.holder == self.cast.server:
+            self.shown.append(value_of(held))
+        return held
+
+
+def audit(path: Path, trials: int) -> str:
+    """One line: the claimed epsilon, and the lower bound that `trials` runs of each neighbour demonstrate."""
+    if trials < LEAST_TRIALS:
+        raise InputError(f"--trials {trials}: fewer than {LEAST_TRIALS} demonstrate nothing; give more")
+    job = load_job(path)
+    plan = functional.Plan.make(schema_of(job, 2), epsilon=job.epsilon, noise=job.noise, bits=job.fraction_bits)
+    neighbours = [_tables(plan.schema, upper=upper) for upper in (True, False)]
+    silent = replace(plan, mechanism=_Silent(plan.mechanism.scale))
+    exact = [_view(silent, tables) for tables in neighbours]
+    first, second = (
+        np.array([_ratio(_view(plan, tables), *exact) for _ in range(trials)], dtype=np.int64) for tables in neighbours
+    )
+    scale = float(plan.mechanism.scale)
+    bound = epsilon_lower_bound(first, second, events(0, scale * float(job.epsilon) / 4), alpha=ALPHA)
+    verdict = "consistent" if bound.value <= float(job.epsilon) else "VIOLATED"
+    return (
+        f"claimed: epsilon {float(job.epsilon):g} against the server; shown by {trials} runs of each of two neighbours:"
+        f" at least {bound.value:.3f} (event {bound.event}, confidence 1 - {ALPHA:g}): {verdict}"
+    )
+
+
+def _tables(schema: Schema, *, upper: bool) -> dict[str, Floats]:
+    """Two rows: one that is the same in both neighbours, and the one that differs."""
+    tables = {}
+    for party in schema.widths:
+        columns = schema.columns(party)
+        table = np.array([[column.middle, column.high if upper else column.middle] for column in columns])
+        if party == schema.label_holder and not upper:
+            table[-1, 1] = schema.label.low
+        tables[party] = table
+    return tables
+
+
+def _view(plan: functional.Plan, tables: dict[str, Floats]) -> Integers:
+    """Everything that the server is shown in one run, as one vector."""
+    s = _WatchedSession(Cast(tuple(plan.schema.widths)))
+    functional.fit(s, {party: Held(party, table) for party, table in tables.items()}, plan)
+    return np.concatenate(s.shown)
+
+
+def _ratio(view: Integers, first: Integers, second: Integers) -> int:
+    """Log-likelihood ratio of the first neighbour to the second, times the noise's scale."""
+    return int((np.abs(view - second) - np.abs(view - first)).sum())

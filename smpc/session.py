@@ -211,7 +211,7 @@ class Session(ABC):
     def send(
         self, held: Held[npt.NDArray[Any]], *, to: str, shape: Sequence[int], message: str
     ) -> Held[npt.NDArray[Any]]:
-        """Hand a plain array to one receiver. Its dtype is int64, its shape is public. Cost: 1 round, 8 bytes an entry."""
+        """Hand a plain array to one receiver. Integers of a public shape. Cost: 1 round, 8 bytes an entry."""
         self._record(self._role(held.holder), self._role(to), message, tuple(shape), "send")
         with self.phase("send"):
             return self._send(held, to, tuple(shape), message)

@@ -46,14 +46,17 @@ class Coefficients:
         return len(self.first)
 
     def matrix(self, rows: int, bits: int, released: Integers) -> Floats:
-        """The symmetric (1 + D, 1 + D) matrix of the released coefficients in real units; the label's square is 0."""
+        """The symmetric (1 + D, 1 + D) matrix of the released coefficients in real units; the label's square is 0.
+
+        Columns lie in [-1, 1], so no sum exceeds the rows: noise beyond that is cut off.
+        """
         size = int(self.second.max()) + 1
         matrix = np.zeros((max(size, self.label + 1),) * 2)
         matrix[self.first, self.second] = matrix[self.second, self.first] = np.ldexp(
             released.astype(np.float64), -2 * bits
         )
         matrix[0, 0] = rows
-        return matrix
+        return np.clip(matrix, -rows, rows)  # where the sums must lie, noise or not
 
 
 def minimise(matrix: Floats, label: int, ridge: float) -> Floats:

@@ -19,7 +19,7 @@ from smpc.products import ProductPlan
 
 MAX_ROWS = 1 << 40
 MAX_WIDTH = 1 << 14
-MAX_ELEMENTS = 1 << 27
+MAX_ELEMENTS = 1 << 25
 TUPLES = ("additive", "square", "binary", "wraps", "B2A")
 OPERATIONS = ("mul", "matmul", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
 CONVOLUTION = ("stride", "padding", "output_padding", "dilation", "groups")

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.generic]
 # kind, dtype, dimensions, label bytes, causal round, chain, payload bytes
 HEADER = struct.Struct("<BBBBI8sQ")
 MAX_DIMENSIONS = 8
-MAX_PAYLOAD = 1 << 32
+MAX_PAYLOAD = 1 << 28  # what a peer can make us allocate at once
 
 
 class Kind(IntEnum):

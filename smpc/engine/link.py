@@ -16,6 +16,7 @@ from smpc.errors import PeerError
 RECORD = 16384  # a TLS 1.3 record carries at most this much and costs 22 bytes beside it
 RECORD_OVERHEAD = 22
 BACKLOG = 1 << 26  # stop reading a peer that is this far ahead of us: TCP holds it back then
+_FRAME_COST = 1024  # of keeping a frame, however small
 _TURN = 64  # records handled before other links get their turn
 
 
@@ -99,7 +100,7 @@ class Link:
             if frame is not None:
                 frames.append(frame)
                 if frame.kind is Kind.DATA:
-                    self._backlog += frame.payload.nbytes
+                    self._backlog += frame.payload.nbytes + _FRAME_COST
         return frames
 
     def _receive(self) -> tuple[int, PeerError | None]:
@@ -114,7 +115,7 @@ class Link:
 
     def take(self) -> Frame:
         frame = self.inbox.popleft()
-        self._backlog -= frame.payload.nbytes
+        self._backlog -= frame.payload.nbytes + _FRAME_COST
         return frame
 
     @property

@@ -23,6 +23,7 @@ from smpc.errors import InputError, PeerError
 Address = tuple[str, int]
 _HANDSHAKE_SECONDS = 10.0
 _RETRY_SECONDS = 0.05
+_MOST_THREADS = 200
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,9 @@ def connect_all(
                 continue
             except OSError:
                 return
+            if threading.active_count() > _MOST_THREADS:  # strangers that never finish their handshake
+                raw.close()
+                continue
             threading.Thread(target=accept, args=(raw,), daemon=True).start()
 
     def dial(name: str) -> None:

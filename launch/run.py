@@ -38,6 +38,8 @@ def run_locally(job_path: Path, out: Path) -> None:
         _start(job, job_path, folder, board, processes)
         _wait(processes, board, folder)
         write_folder(out, _merge(job, folder))
+        for name in processes:  # warnings and counts for the tables' owners
+            sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
     finally:
         _stop(processes)
         board.close()

@@ -8,11 +8,25 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
 from smpc.ring import Integers, inner
 from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
 
 T = TypeVar("T")
+
+
+class _Together:
+    """The words that several sources make together: their exclusive or."""
+
+    def __init__(self, sources: Sequence[RandomWords]) -> None:
+        self._sources = sources
+
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
+        total = np.zeros(count, dtype=np.uint64)
+        for source in self._sources:
+            total ^= source.words(count)
+        return total
 
 
 class ClearSession(Session):
@@ -49,6 +63,11 @@ class ClearSession(Session):
 
     def _add_noise(self, share: Integers, noise: Noise) -> Integers:
         return self._total([share, *(value_of(draw) for draw in noise.draws.values())])
+
+    def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> Integers:
+        coins = _Together([self._words[party] for party in self.cast.parties])
+        share: Integers = shared.share
+        return self._total([share, mechanism.draw(share.size, coins).reshape(share.shape)])
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         return Held(to, np.asarray(shared.share))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from mechanisms.joint_laplace import JointLaplace
 from smpc.products import MASKED, ProductPlan
 
 RECORD_BYTES = 16384  # TLS 1.3
@@ -13,8 +14,9 @@ DIMENSION_BYTES = 8
 
 
 def frame_bytes(label: str, dimensions: int, body: int) -> int:
-    """Socket bytes of one message: frame header and array as TLS records (small messages travel in one)."""
-    return _records(FRAME_BYTES + DIMENSION_BYTES * dimensions + len(label)) + _records(body)
+    """Socket bytes of one message: frame header and array as TLS records, of which a small message needs but one."""
+    head = FRAME_BYTES + DIMENSION_BYTES * dimensions + len(label)
+    return _records(head + body) if body <= RECORD_BYTES // 2 else _records(head) + _records(body)
 
 
 def _records(size: int) -> int:
@@ -26,6 +28,17 @@ def product_bytes(plan: ProductPlan, party: str) -> int:
     width = plan.widths[party]
     rows = (block.stop - block.start for block in plan.row_blocks())
     return len(plan.partners(party)) * sum(frame_bytes(MASKED, 2, 8 * width * count) for count in rows)
+
+
+def joint_noise_bytes(law: JointLaplace, count: int) -> int:
+    """Bytes that a party sends each other one for `count` joint draws: one message in each of 7 rounds a piece."""
+    total = 0
+    for size in law.pieces(count):
+        planes, digits, words = law.shape(size)
+        masked = [planes, *(3 * planes >> level for level in range(2, 7))]  # planes in the tree's rounds: 64, 48, .., 3
+        total += sum(frame_bytes("all_gather", 1, 8 * digits * words * opened) for opened in masked)
+        total += frame_bytes("all_gather", 2, 8 * digits * words)
+    return total
 
 
 @dataclass

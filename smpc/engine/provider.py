@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,10 +12,20 @@ from smpc.engine.compat import load_crypten
 from smpc.engine.network import Network
 from smpc.engine.requests import Requests
 from smpc.engine.tuples import product_shape, shares
+from smpc.errors import SmpcError
 
 load_crypten()
 from crypten.mpc.primitives import ArithmeticSharedTensor, BinarySharedTensor  # noqa: E402  needs the alias first
 from crypten.mpc.provider.provider import TupleProvider  # noqa: E402
+
+
+class _Request(NamedTuple):
+    """One tuple asked of the dealer: its number, what it is, the shape of its dependent value."""
+
+    number: int
+    kind: str
+    sizes: list[tuple[int, ...]]
+    result: tuple[int, ...]
 
 
 class DealerProvider(TupleProvider):
@@ -28,14 +39,33 @@ class DealerProvider(TupleProvider):
         self._dealer = dealer
         self._seed = seed
         self._requests = requests
+        self._ahead: deque[_Request] = deque()
+
+    def ask_ahead(self, kind: str, *sizes: tuple[int, ...]) -> None:
+        """Have the dealer make a tuple that is used later: no data is needed, so nobody waits for it then.
+
+        All that is asked ahead must be used first, in this order.
+        """
+        self._ahead.append(self._ask(kind, [*sizes], "mul", {}))
+
+    def _ask(self, kind: str, sizes: list[tuple[int, ...]], op: str, options: dict[str, Any]) -> _Request:
+        result = product_shape(sizes, op, options) if len(sizes) == 2 else sizes[0]
+        number = self._requests.send(kind, sizes=[list(size) for size in sizes], operation=op, options=options)
+        return _Request(number, kind, sizes, result)
 
     def _tuple(self, kind: str, *sizes: Any, op: str = "mul", **options: Any) -> list[torch.Tensor]:
         shapes = [tuple(int(length) for length in size) for size in sizes]
-        result = product_shape(shapes, op, options) if len(shapes) == 2 else shapes[0]
-        number = self._requests.send(kind, sizes=[list(shape) for shape in shapes], operation=op, options=options)
-        values = shares(kind, self._seed, number, shapes, result)
+        if self._ahead:
+            request = self._ahead.popleft()
+            if (request.kind, request.sizes) != (kind, shapes):
+                raise SmpcError(
+                    f"a {kind} tuple {shapes} is wanted, but {request.kind} {request.sizes} was asked ahead"
+                )
+        else:
+            request = self._ask(kind, shapes, op, options)
+        values = shares(kind, self._seed, request.number, shapes, request.result)
         if self._requests.first:
-            fixed = self._network.receive(self._dealer, "correction", np.int64, result, scripted=False)
+            fixed = self._network.receive(self._dealer, "correction", np.int64, request.result, scripted=False)
             values[-1] = torch.from_numpy(fixed)
         return values
 

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
-from smpc.cost import CostReport, product_bytes
+from smpc.cost import CostReport, joint_noise_bytes, product_bytes
 from smpc.engine.crossproduct import Correlation, multiply
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
@@ -48,8 +49,8 @@ class CryptenSession(Session):
         from smpc.engine.provider import DealerProvider
 
         communicator = LinkCommunicator(self.network, self.cast.parties)
-        provider = DealerProvider(self.network, dealer, self._seed, self._requests)
-        install(communicator, provider, self._sharing)
+        self._provider = DealerProvider(self.network, dealer, self._seed, self._requests)
+        install(communicator, self._provider, self._sharing)
 
     def report(self) -> CostReport:
         """The costs so far; handshake bytes are counted apart."""
@@ -151,6 +152,22 @@ class CryptenSession(Session):
             return None
         own = noise.draws.get(self.me)
         return share if own is None else self._tensor(self._integers(share) + value_of(own))
+
+    def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> Any:
+        if not self.is_party:
+            return None
+        from smpc.engine.joint_noise import joint_draws
+
+        share = self._integers(shared.share)
+        peers = [name for name in self.cast.parties if name != self.me]
+        before = self.network.sent()
+        first = self.me == self.cast.parties[0]
+        noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
+        self.network.flush()
+        after = self.network.sent()
+        sent = sum(after[name] - before[name] for name in peers)
+        self.cost.compare("joint noise", len(peers) * joint_noise_bytes(mechanism, share.size), sent)
+        return self._tensor(share + noise.reshape(share.shape))
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         label = "share"

@@ -10,12 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
 from mechanisms import validate
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.guarantee import Guarantee
+from mechanisms.joint_laplace import JointLaplace
 from mechanisms.moments import Moments
 from protocols.quadratic import Coefficients, Mask, in_original_units, minimise
 from protocols.release import Release
@@ -27,7 +29,9 @@ from smpc.session import Cast, Held, Session, Shared
 
 ROUNDING_SHARE = Fraction(1, 100)  # of the noise's standard deviation: what rounding may add at most
 TAIL_PROBABILITY = Fraction(1, 2**40)  # that any noise leaves the room kept for it in the ring
-NOISE_ORDERS = ("shares", "paper")
+NOISE_ORDERS = ("shares", "joint", "paper")
+JOINT_DISTANCE = Fraction(1, 2**56)  # of a joint draw to the exact law: what 64-bit thresholds reach at any scale
+JOINT_DELTA = Fraction(1, 2**30)  # the most that this distance may cost: far below one over any number of people
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Plan:
     epsilon: Fraction
     noise: str
     bits: int
-    mechanism: DiscreteLaplace
+    mechanism: DiscreteLaplace | JointLaplace
 
     @classmethod
     def make(cls, schema: Schema, *, epsilon: Fraction, noise: str = "shares", bits: int | None = None) -> Plan:
@@ -67,16 +71,32 @@ class Plan:
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= fixedpoint.MAX_FRACTION_BITS:
             raise InputError(f"fraction_bits = {bits}: must be a whole number from 1 to {fixedpoint.MAX_FRACTION_BITS}")
         sensitivity = Moments(len(schema.all_features), 1 << bits).record.l1
+        scale = Fraction(sensitivity) / epsilon
         try:
-            return cls(schema, epsilon, noise, bits, DiscreteLaplace(Fraction(sensitivity) / epsilon))
+            mechanism = JointLaplace.within(scale, JOINT_DISTANCE) if noise == "joint" else DiscreteLaplace(scale)
         except ValueError as error:
             raise InputError(f"fraction_bits = {bits}: {error}") from None
+        plan = cls(schema, epsilon, noise, bits, mechanism)
+        if plan.delta > JOINT_DELTA:
+            raise InputError(
+                f"epsilon = {epsilon}: joint noise would cost delta {float(plan.delta):.1e}, at most "
+                f"{float(JOINT_DELTA):.1e} is accepted; lower epsilon or take noise = 'shares'"
+            )
+        return plan
 
     def check_ring(self) -> None:
         """Raises InputError if a coefficient with its noise could leave the ring."""
-        draws = 2 * len(Coefficients.of(self.schema))
-        tail = 2 * self.mechanism.tail(TAIL_PROBABILITY / draws)
+        contributors = 1 if self.noise == "joint" else 2
+        draws = contributors * len(Coefficients.of(self.schema))
+        tail = contributors * self.mechanism.tail(TAIL_PROBABILITY / draws)
         fixedpoint.check_sum(self.schema.rows, Fraction(1), self.bits, tail)
+
+    @property
+    def delta(self) -> Fraction:
+        """What the finite precision of joint noise costs; 0 for exact noise."""
+        if not isinstance(self.mechanism, JointLaplace):
+            return Fraction(0)
+        return self.mechanism.delta(len(Coefficients.of(self.schema)), self.epsilon)
 
     def guarantee(self, cast: Cast) -> Guarantee:
         """Who is protected against whom: known before anything is sent."""
@@ -87,6 +107,8 @@ class Plan:
             server=cast.server,
             dealer=cast.dealer,
             mechanism=str(self.mechanism),
+            delta=self.delta,
+            accountant="pure sum and distance to the exact law" if self.delta else "pure sum",
         )
 
     @property
@@ -118,8 +140,8 @@ def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:
     opening is `plan.noise`. Returns the same release to every participant.
     """
     coefficients = Coefficients.of(plan.schema)
-    steps = _noise_on_shares if plan.noise == "shares" else _noise_after_opening
-    weights = steps(s, tables, plan, coefficients)
+    orders = {"shares": _noise_on_shares, "joint": _noise_jointly, "paper": _noise_after_opening}
+    weights = orders[plan.noise](s, tables, plan, coefficients)
     return Release(
         names=("intercept", *(column.name for column in plan.schema.all_features)),
         values=weights,
@@ -150,6 +172,25 @@ def _noise_on_shares(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan,
     released = s.reveal(noisy, to=s.cast.server, message="noisy coefficients")  # 3
     model = s.at(s.cast.server, plan.solve, coefficients, released)
     return s.publish(model, shape=(1 + len(plan.schema.all_features),), message="model")  # 4
+
+
+def _noise_jointly(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan, coefficients: Coefficients) -> Floats:
+    """Noise before opening, one draw a coefficient, made on shares by all parties and known to nobody.
+
+    step  from -> to      message             the receiver learns
+    1     dealer -> P_k   corrections         nothing: uniform
+    2     P_k -> P_l      masked columns      nothing: uniform without the dealer's seeds
+    3     dealer -> P_k   corrections         nothing: uniform
+    4     P_k -> P_l      masked noise bits   nothing: uniform without the dealer's seeds
+    5     P_k -> server   noisy coefficients  their sum, (epsilon, delta)-DP; no single share, none of the noise
+    6     server -> all   model               post-processing of step 5
+    """
+    gram = _gram(s, _columns(s, tables, plan), plan)  # 1, 2
+    mechanism = cast(JointLaplace, plan.mechanism)  # as Plan.make has it for this order
+    noisy = s.add_joint_noise(s.take(gram, coefficients.first, coefficients.second), mechanism)  # 3, 4
+    released = s.reveal(noisy, to=s.cast.server, message="noisy coefficients")  # 5
+    model = s.at(s.cast.server, plan.solve, coefficients, released)
+    return s.publish(model, shape=(1 + len(plan.schema.all_features),), message="model")  # 6
 
 
 def _noise_after_opening(

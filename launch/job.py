@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from launch.fields import Fields, JobError
+from launch.fields import Fields, JobError, is_number, is_plain, shown
 from mechanisms import validate
 from protocols.functional import NOISE_ORDERS
 from protocols.schema import Column
@@ -26,7 +26,12 @@ else:
 
 PROTOCOLS = ("functional",)
 LOSSES = ("linear",)
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+NAME_RULE = "small letters, digits, - and _, at most 32, a letter first"
+MAX_NAME = 64  # of a column or a job: public facts must fit into a handshake
+_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|\[[0-9a-fA-F:.]{2,45}\]")
+_NUMBER_LENGTH = 40
+_LARGE_EXPONENT = re.compile(r"[eE][+-]?\d{3}")
 
 
 @dataclass(frozen=True)
@@ -83,8 +88,9 @@ class Job:
         return tuple(column for column in spec.columns if (party, column) != (self.label_party, self.label))
 
     def endpoints(self) -> tuple[dict[str, Address], dict[str, Path]]:
-        """Addresses and certificates of all participants. Raises JobError where one is missing."""
+        """Addresses and certificates of all participants. Raises InputError where one is missing or given twice."""
         addresses, certificates = {}, {}
+        owners: dict[str, str] = {}
         for endpoint in self.participants:
             if endpoint.address is None or endpoint.certificate is None:
                 raise JobError(
@@ -92,6 +98,12 @@ class Job:
                     "make the certificate with `smpc keys new`, or use `smpc run`"
                 )
             addresses[endpoint.name], certificates[endpoint.name] = endpoint.address, endpoint.certificate
+            owner = owners.setdefault(fingerprint(endpoint.certificate), endpoint.name)
+            if owner != endpoint.name:
+                raise JobError(
+                    f"{self.path}: {owner} and {endpoint.name} have the same certificate; each needs its own, "
+                    "`smpc keys new` makes one"
+                )
         return addresses, certificates
 
     def public_facts(self) -> dict[str, str]:
@@ -104,11 +116,14 @@ class Job:
             "fraction_bits": str(self.fraction_bits or "chosen from the rows"),
             "clip": str(self.clip),
             "label": f"{self.label.name} of {self.label_party}",
-            "participants": ", ".join(endpoint.name for endpoint in self.participants),
+            "number of parties": str(len(self.parties)),
         }
+        for number, endpoint in enumerate(self.participants, 1):
+            facts[f"participant {number}"] = endpoint.name
         for party in self.parties:
-            for column in party.columns:
-                facts[f"column {party.name}.{column.name}"] = f"[{column.low!r}, {column.high!r}]"
+            facts[f"number of columns of {party.name}"] = str(len(party.columns))
+            for number, column in enumerate(party.columns, 1):
+                facts[f"column {number} of {party.name}"] = f"{column.name} in [{column.low!r}, {column.high!r}]"
         for endpoint in self.participants:
             if endpoint.address is not None:
                 facts[f"address of {endpoint.name}"] = f"{endpoint.address[0]}:{endpoint.address[1]}"
@@ -120,25 +135,25 @@ class Job:
 def load_job(path: Path) -> Job:
     """Read and check a job file. Raises JobError, one line, at the first fault."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal)
     except OSError as error:
         raise JobError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobError(f"{path}: is not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a whole number of thousands of digits
+        raise JobError(f"{path}: is not TOML: {str(error).splitlines()[0][:200]}") from None
     top = Fields(str(path), data, ("job", "label", "server", "dealer", "party", "network"))
     known = ("name", "protocol", "loss", "epsilon", "noise", "fraction_bits", "clip", "allow_weak")
-    job = Fields(f"{path}: [job]", top.get("job"), known)
-    label = Fields(f"{path}: [label]", top.get("label"), ("party", "column"))
-    network = Fields(f"{path}: [network]", data.get("network", {}), ("deadline", "start_deadline"))
+    job = top.inner("job", known)
+    label = top.inner("label", ("party", "column"))
+    network = top.inner("network", ("deadline", "start_deadline"), optional=True)
     parties = _parties(path, top)
-    server = _endpoint(Fields(f"{path}: [server]", top.get("server"), ("name", "address", "certificate")), path)
-    dealer = _endpoint(Fields(f"{path}: [dealer]", top.get("dealer"), ("name", "address", "certificate")), path)
+    server = _endpoint(top.inner("server", ("name", "address", "certificate")), path)
+    dealer = _endpoint(top.inner("dealer", ("name", "address", "certificate")), path)
     _check_names(path, [*parties, server, dealer])
     holder = label.text("party", among=[party.name for party in parties])
     columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
     result = Job(
         path=path,
-        name=job.text("name"),
+        name=job.text("name", longest=MAX_NAME),
         protocol=job.text("protocol", among=PROTOCOLS),
         loss=job.text("loss", "linear", among=LOSSES),
         epsilon=_epsilon(job),
@@ -160,13 +175,19 @@ def load_job(path: Path) -> Job:
 
 
 def _epsilon(job: Fields) -> Fraction:
-    value = job.get("epsilon")
+    """The exact fraction that the file spells: 0.1 is 1/10."""
+    value, allow_weak = job.get("epsilon"), job.switch("allow_weak")
+    text = str(value) if isinstance(value, Decimal) else value
     try:
-        return validate.epsilon(
-            str(value) if isinstance(value, Decimal) else value, allow_weak=job.switch("allow_weak")
-        )
-    except (TypeError, ValueError) as error:
-        raise job.fail("epsilon", f"a number above 0 and up to 50 ({error})") from None
+        # Fraction("1e-999999999") would take minutes
+        if isinstance(text, str) and (len(text) > _NUMBER_LENGTH or _LARGE_EXPONENT.search(text)):
+            raise ValueError
+        return validate.epsilon(text, allow_weak=allow_weak)
+    except (TypeError, ValueError):
+        raise job.fail(
+            "epsilon",
+            f"a number above 0 and up to {validate.WEAK_EPSILON} like 0.1 or '1/3' (allow_weak = true lifts the limit)",
+        ) from None
 
 
 def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
@@ -181,7 +202,7 @@ def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
         fields = Fields(where, item, ("name", "table", "id", "columns", "ledger", "data_set", "address", "certificate"))
         endpoint = _endpoint(fields, path)
         columns = _columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
-        identifier = fields.text("id")
+        identifier = fields.text("id", longest=MAX_NAME)
         if identifier in {column.name for column in columns}:
             raise JobError(
                 f"{where}: id = {identifier!r} is one of the columns; ids are no feature, take it out of columns"
@@ -193,7 +214,7 @@ def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
                 id=identifier,
                 columns=columns,
                 ledger=path.parent / fields.text("ledger") if fields.has("ledger") else None,
-                data_set=fields.text("data_set", endpoint.name),
+                data_set=fields.text("data_set", endpoint.name, longest=MAX_NAME),
             )
         )
     return tuple(parties)
@@ -201,8 +222,8 @@ def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
 
 def _endpoint(fields: Fields, path: Path) -> Endpoint:
     name = fields.text("name")
-    if not _NAME.fullmatch(name):
-        raise fields.fail("name", "small letters, digits, - and _, at most 32, a letter first")
+    if not NAME.fullmatch(name):
+        raise fields.fail("name", NAME_RULE)
     address = _address(fields) if fields.has("address") else None
     certificate = path.parent / fields.text("certificate") if fields.has("certificate") else None
     return Endpoint(name, address, certificate)
@@ -210,8 +231,13 @@ def _endpoint(fields: Fields, path: Path) -> Endpoint:
 
 def _address(fields: Fields) -> Address:
     host, _, port = fields.text("address").rpartition(":")
-    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
-        raise fields.fail("address", "host:port with a port from 1 to 65535")
+    if (
+        len(host) > 253
+        or not _HOST.fullmatch(host)
+        or not re.fullmatch("[0-9]{1,5}", port)
+        or not 1 <= int(port) <= 65535
+    ):
+        raise fields.fail("address", "host:port with a port from 1 to 65535, like 10.0.0.7:7001 or [fd00::7]:7001")
     return host.strip("[]"), int(port)
 
 
@@ -220,15 +246,18 @@ def _columns(where: str, table: Any) -> tuple[Column, ...]:
         raise JobError(f"{where}: must be a table of NAME = [low, high], the public bounds; at least one")
     columns = []
     for name, bounds in table.items():
-        numbers = isinstance(bounds, list) and [
-            b for b in bounds if isinstance(b, int | Decimal) and not isinstance(b, bool)
-        ]
-        if not numbers or len(numbers) != 2 or len(bounds) != 2:
-            raise JobError(f"{where}: {name} = {bounds!r} must be [low, high], the public bounds of its values")
+        if not is_plain(name, MAX_NAME):
+            raise JobError(f"{where}: the name {shown(name)} must be 1 to {MAX_NAME} printable characters; rename it")
         try:
-            columns.append(Column(name, float(numbers[0]), float(numbers[1])))
-        except (InputError, OverflowError) as error:
+            if not isinstance(bounds, list) or len(bounds) != 2 or not all(is_number(bound) for bound in bounds):
+                raise ValueError
+            columns.append(Column(name, float(bounds[0]), float(bounds[1])))
+        except InputError as error:
             raise JobError(f"{where}: {error}") from None
+        except (ValueError, OverflowError):
+            raise JobError(
+                f"{where}: {name} = {shown(bounds)} must be [low, high], two numbers: the public bounds of its values"
+            ) from None
     return tuple(columns)
 
 

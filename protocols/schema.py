@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,8 @@ import numpy.typing as npt
 from smpc.errors import InputError
 
 Floats = npt.NDArray[np.float64]
+MAX_BOUND = 1e100
+MIN_WIDTH = 1e-9
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,12 @@ class Column:
     high: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        size = max(abs(self.low), abs(self.high))
+        # float64 must be able to scale the interval to [-1, 1]; written so that NaN fails
+        if not (size <= MAX_BOUND and self.half > max(size * MIN_WIDTH, 1 / MAX_BOUND)):
             raise InputError(
-                f"bounds of {self.name} are [{self.low}, {self.high}]: need two finite numbers, low < high"
+                f"bounds of {self.name} are [{self.low}, {self.high}]: need low < high, both within +-{MAX_BOUND:g}, "
+                f"further apart than {MIN_WIDTH:g} of their size"
             )
 
     @property
@@ -78,9 +82,10 @@ def scaled(columns: tuple[Column, ...], table: Floats) -> Floats:
         raise InputError(f"table of shape {table.shape}: need ({len(columns)}, rows), one row per column")
     middle = np.array([[column.middle] for column in columns])
     half = np.array([[column.half] for column in columns])
-    result: Floats = (table - middle) / half
-    outside = ~(np.abs(result) <= 1)
-    if outside.any():
-        worst = int(outside.any(axis=1).argmax())
-        raise InputError(f"column {columns[worst].name}: {int(outside[worst].sum())} values outside its bounds")
-    return result
+    for column, values in zip(columns, table, strict=True):
+        outside = int(np.count_nonzero(~((values >= column.low) & (values <= column.high))))
+        if outside:
+            raise InputError(f"column {column.name}: {outside} values outside its bounds")
+    result: Floats = table - middle
+    result /= half
+    return np.clip(result, -1, 1, out=result)  # a value on its bound may round to just above 1

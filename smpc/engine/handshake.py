@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from smpc.engine.network import Network
 from smpc.errors import PeerError
 
+MAX_FACT_KEY = 120
+MAX_FACT_VALUE = 300
 _LABEL = "hello"
 
 
@@ -55,7 +57,7 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
                 raise ValueError
         except (KeyError, ValueError):
             raise PeerError(f"{name}: its hello is malformed; is it the same version of the software?") from None
-        told[name] = {str(key)[:100]: str(value)[:200] for key, value in theirs.items()}
+        told[name] = {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, value in theirs.items()}
     common = _compare(network, told)
     joint = hashlib.sha256(b"".join(nonces[name] for name in network.order)).digest()
     keys = {}
@@ -65,6 +67,11 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
         keys[name] = derive(both[first] + both[second], "pair", first, second, joint.hex())
     network.enter("handshake", joint.hex())
     return Agreement(joint, keys, common)
+
+
+def _plain(text: object, longest: int) -> str:
+    """What a peer says, fit for a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in str(text)[:longest])
 
 
 def _compare(network: Network, told: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Participants as threads of this process, each with its own network over real TLS on loopback. No torch, no CrypTen."""
+"""Participants as threads of this process, each with its own network over real TLS on loopback. No torch."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Participants:
                 network.abort(error)
                 return error
 
-        jobs = work if isinstance(work, Mapping) else {name: work for name in self.cast.everyone}
+        jobs = work if isinstance(work, Mapping) else dict.fromkeys(self.cast.everyone, work)
         return {name: self._threads[name].submit(guarded, name, do) for name, do in jobs.items()}
 
     def close(self, error: BaseException | None = None) -> None:
@@ -131,7 +131,7 @@ def raised_first(outcomes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ArraySession(CryptenSession):
-    """The secure session with plain arrays as shares: CrypTen's tensors only wrap them, and its state is per process."""
+    """The secure session with plain arrays as shares: CrypTen only wraps them, and its state is per process."""
 
     def _install(self, dealer: str) -> None:
         """No CrypTen here, and so no comparisons."""
@@ -176,7 +176,7 @@ class Sessions:
             return task(self.sessions[network.me], *arguments)
 
         try:
-            return self.participants.run({name: work for name in self.sessions})
+            return self.participants.run(dict.fromkeys(self.sessions, work))
         except BaseException as error:
             self.participants.close(error)
             self._open()

@@ -15,4 +15,5 @@ def inner(x: Integers, y: Integers) -> Integers:
         return np.asarray(np.einsum("an,bn->ab", x, y), dtype=np.int64)
     import torch  # only here: the dealer and the server of narrow tables start without it
 
-    return np.asarray((torch.from_numpy(x) @ torch.from_numpy(y).t()).numpy(), dtype=np.int64)
+    a, b = (torch.from_numpy(np.ascontiguousarray(columns)) for columns in (x, y))  # torch takes no negative strides
+    return np.asarray((a @ b.t()).numpy(), dtype=np.int64)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
 from smpc.errors import HolderError, InputError, UnprotectedError
+from smpc.fixedpoint import check_sum
 from smpc.products import MASKED
 from smpc.ring import Integers
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, Message, Transcript
@@ -119,6 +121,7 @@ class Session(ABC):
             _check_holder(party, held)
         if list(columns) != list(widths) or list(widths) != [p for p in self.cast.parties if p in widths]:
             raise InputError(f"columns {list(columns)} and widths {list(widths)} must name the parties in their order")
+        check_sum(rows, Fraction(1), bits, 0)
         self._record(DEALER, PARTY, "corrections", (), "gram")
         self._record(PARTY, OTHER_PARTY, MASKED, (rows,), "gram")
         with self.phase("product"):

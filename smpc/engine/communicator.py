@@ -78,7 +78,8 @@ class LinkCommunicator(Communicator):
     # tensors
 
     def _send(self, tensor: torch.Tensor, rank: int, label: str) -> None:
-        self._network.send(self._parties[rank], label, tensor.detach().contiguous().numpy())
+        array = np.array(tensor.detach().numpy(), order="C")  # a copy: CrypTen may change its own while this one waits
+        self._network.send(self._parties[rank], label, array)
 
     def _receive(self, like: torch.Tensor, rank: int, label: str) -> torch.Tensor:
         dtype = like.detach().numpy().dtype

@@ -11,8 +11,9 @@ of 64 numbers (`mechanisms.joint_laplace`), no bit sent is idle: 32 2 + (16 + 8 
 
 To arithmetic shares: the dealer has dealt shares of a bit r both ways; bit xor r is opened to the parties, and
 bit = r or 1 - r accordingly. One round, one bit sent a digit, as the opened bits travel 64 in a word (CrypTen's own
-conversion sends a word for each). The alternative, to add one dealt 64-bit number in binary, needs no dealt word per
-digit, but 6 more rounds and some 64 6 bits for each geometric. Signs and powers of two are local.
+conversion sends a word for each). The alternative is to mask whole numbers: a dealt one, its digits dealt too, is added
+in binary and the sum opened. It saves the dealt ring element per digit, which is not sent between parties, and costs 6
+rounds and hundreds of bits for each binary addition. Signs and powers of two are local.
 
 The dealer knows its masks, never an opened value; the server sees nothing of this. So the draws are unknown to the
 dealer with the server, and to the server with all parties but one.

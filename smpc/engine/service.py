@@ -75,6 +75,8 @@ class Service:
             self.failure = error
 
     def close(self) -> None:
+        if self._closing:
+            return
         self._closing = True
         self.wake()
         self._thread.join(timeout=5)

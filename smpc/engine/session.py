@@ -68,7 +68,7 @@ class CryptenSession(Session):
         import torch
         from crypten.mpc.primitives import ArithmeticSharedTensor
 
-        return ArithmeticSharedTensor.from_shares(torch.from_numpy(np.ascontiguousarray(share)), precision=bits)
+        return ArithmeticSharedTensor.from_shares(torch.from_numpy(np.asarray(share, order="C")), precision=bits)
 
     def _integers(self, share: Any) -> Integers:
         return np.asarray(share.share.numpy(), dtype=np.int64)
@@ -173,7 +173,7 @@ class CryptenSession(Session):
         label = "share"
         total = np.zeros(shared.shape, dtype=np.int64)
         if self.is_party:  # re-shared first: the receiver sees no single share and no single party's noise
-            total = self._integers(shared.share) + self._sharing.zero(shared.shape)
+            total = np.asarray(self._integers(shared.share) + self._sharing.zero(shared.shape))
         if to != self.me:
             if self.is_party:
                 self.network.send(to, label, total)
@@ -212,11 +212,11 @@ class CryptenSession(Session):
         for name in (*self.cast.parties, self.cast.server):
             if name != self.me:
                 self.network.send(name, message, value)
-        return np.asarray(value, dtype=np.float64)
+        return np.array(value, dtype=np.float64)
 
 
 def _exactly(value: Any, dtype: Any, shape: tuple[int, ...], message: str) -> npt.NDArray[Any]:
-    array = np.ascontiguousarray(value)
+    array = np.array(value, order="C")  # a copy: it may wait in a queue while the script changes its own
     if array.dtype != dtype or array.shape != shape:
         raise TypeError(f"'{message}' is {array.dtype} {array.shape}, the script says {np.dtype(dtype)} {shape}")
     return array

@@ -14,7 +14,7 @@ import numpy as np
 
 from launch.job import Job, load_job
 from launch.outputs import check_free
-from launch.participant import schema_of, schema_order
+from launch.participant import schema_of
 from launch.pool import Pool
 from launch.run import run_locally
 from launch.summary import summary
@@ -82,7 +82,7 @@ def repeat(s: CryptenSession, job: Job, rows: int, seeds: int) -> list[list[floa
     schema = schema_of(job, rows)
     tables = {party.name: Held[Floats](party.name) for party in job.parties}
     if spec is not None:
-        tables[s.me] = Held(s.me, schema_order(job, spec, read_table(spec, clip=job.clip)))
+        tables[s.me] = Held(s.me, read_table(spec, clip=job.clip).columns)
     models = []
     for epsilon in EPSILONS:
         plan = Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)

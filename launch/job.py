@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -45,7 +45,8 @@ class Endpoint:
 class PartySpec(Endpoint):
     """A party and its table: CSV or Parquet, with an id column and the job's columns.
 
-    `ledger`, if given, is where the party keeps count of what releases of `data_set` have cost.
+    The label, if the party holds it, stands last in `columns`. `ledger`, if given, is where the party keeps count of
+    what releases of `data_set` have cost.
     """
 
     table: Path
@@ -157,6 +158,10 @@ def load_job(path: Path) -> Job:
         raise JobError(f"{path}: epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out")
     holder = label.text("party", among=[party.name for party in parties])
     columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
+    target = columns.pop(label.text("column", among=list(columns)))
+    parties = tuple(
+        replace(party, columns=(*columns.values(), target)) if party.name == holder else party for party in parties
+    )
     result = Job(
         path=path,
         name=job.text("name", longest=MAX_NAME),
@@ -167,7 +172,7 @@ def load_job(path: Path) -> Job:
         fraction_bits=job.whole("fraction_bits", 1, MAX_FRACTION_BITS),
         clip=job.switch("clip"),
         label_party=holder,
-        label=columns[label.text("column", among=list(columns))],
+        label=target,
         parties=parties,
         server=server,
         dealer=dealer,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.job import Job, PartySpec
+from launch.job import Job
 from launch.outputs import check_free, cost_json, model_json, write_folder
 from launch.progress import Progress
 from launch.tables import Table, read_table
@@ -113,7 +113,7 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
     tables = {spec.name: Held[Floats](spec.name) for spec in job.parties}
     for spec in job.parties:
         if table is not None and spec.name == network.me:
-            tables[spec.name] = Held(spec.name, schema_order(job, spec, table))
+            tables[spec.name] = Held(spec.name, table.columns)
     release = functional.fit(session, tables, plan)
     report = session.report()
     for warning in report.warnings():
@@ -164,7 +164,7 @@ def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table
 def _keyed_digest(key: bytes, table: Table) -> bytes:
     digest = hmac.new(key, digestmod=hashlib.sha256)
     for start in range(0, len(table.ids), 1 << 14):  # piece by piece: the ids as Python strings would be a second table
-        piece = [str(value) for value in table.ids[start : start + (1 << 14)]]
+        piece = [str(value) for value in table.ids[start : start + (1 << 14)].to_pylist()]
         digest.update(json.dumps(piece).encode())
     return digest.digest()
 
@@ -172,12 +172,3 @@ def _keyed_digest(key: bytes, table: Table) -> bytes:
 def schema_of(job: Job, rows: int) -> Schema:
     """The public facts of the job's columns."""
     return Schema(rows, {spec.name: job.features(spec.name) for spec in job.parties}, job.label_party, job.label)
-
-
-def schema_order(job: Job, spec: PartySpec, table: Table) -> Floats:
-    """The party's columns as the schema has them: features, then the label."""
-    names = [column.name for column in spec.columns]
-    if spec.name != job.label_party or names[-1] == job.label.name:
-        return table.columns
-    label = names.index(job.label.name)
-    return table.columns[[*(i for i in range(len(names)) if i != label), label]]

@@ -14,11 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from launch.fields import shown
 from launch.job import PartySpec
 from protocols.schema import Column, Floats
 from smpc.errors import InputError
 
 EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
+_BLOCK = 1 << 20  # bytes of CSV at once
+_WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 
 
 class TableError(InputError):
@@ -27,9 +30,9 @@ class TableError(InputError):
 
 @dataclass
 class Table:
-    """Rows sorted by id. `columns` has shape (width, rows), the job's column order; `clipped` counts by column."""
+    """Rows sorted by id. `columns` has shape (width, rows), in the job's order; `clipped` counts values by column."""
 
-    ids: npt.NDArray[Any]
+    ids: pa.Array  # whole numbers (int64) or text
     columns: Floats
     clipped: dict[str, int] = field(default_factory=dict)
 
@@ -38,18 +41,21 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
     """The id and the job's columns of a party's table. Raises TableError, one line, for whatever is wrong with it."""
     names = [spec.id, *(column.name for column in spec.columns)]
     rows, batches = _open(spec.table, names)
-    values = np.empty((len(spec.columns), rows))
+    try:
+        values = np.empty((len(spec.columns), rows))
+    except (MemoryError, ValueError):  # a damaged Parquet file can say any number, negative ones too
+        raise TableError(f"{spec.table}: says it has {rows} rows, which memory cannot hold") from None
     ids: list[pa.Array] = []
     start = 0
     for batch in batches:
         if start + batch.num_rows > rows:
             raise TableError(f"{spec.table}: grew while it was read; run again")
-        ids.append(_ids(spec, batch.column(0)))
+        ids.append(_ids(spec, batch.column(0), start))
         for i, column in enumerate(spec.columns):
             values[i, start : start + batch.num_rows] = _numbers(spec, column, batch.column(i + 1), start)
         start += batch.num_rows
     if start < 2:
-        raise TableError(f"{spec.table}: has {start} rows; needs at least 2")
+        raise TableError(f"{spec.table}: has {start} data rows; needs at least 2")
     values = values[:, :start] if start < rows else values
     table = Table(_sort(spec, pa.chunked_array(ids), values), values)
     for i, column in enumerate(spec.columns):
@@ -60,102 +66,157 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
 def _open(path: Path, names: list[str]) -> tuple[int, Iterator[pa.RecordBatch]]:
     """The number of rows (an upper bound) and the record batches of the named columns."""
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            file = pa.parquet.ParquetFile(path)
-            _check_columns(path, names, file.schema_arrow.names)
-            batches = (batch.select(names) for batch in file.iter_batches(batch_size=1 << 14, columns=names))
-            return file.metadata.num_rows, _guarded(path, batches)
         with open(path, "rb") as raw:
-            lines = sum(part.count(b"\n") for part in iter(lambda: raw.read(1 << 20), b"")) + 1
-        read = pa.csv.ReadOptions(block_size=1 << 20)
-        with pa.csv.open_csv(path, read_options=read) as probe:
-            _check_columns(path, names, probe.schema.names)
-        # read as text: pyarrow would guess a column's type from its first block and fail in a later one
-        convert = pa.csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-        return lines, _guarded(path, pa.csv.open_csv(path, read_options=read, convert_options=convert))
+            first = raw.read(4)
+            if first == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+                return _open_parquet(path, names)
+            if first.startswith((b"\x1f\x8b", b"PK")):
+                raise TableError(f"{path}: is a compressed file or a spreadsheet; save it as plain CSV or Parquet")
+            if first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
+                raise TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
+            raw.seek(0)
+            lines = 1 + sum(part.count(b"\n") + part.count(b"\r") for part in iter(lambda: raw.read(_BLOCK), b""))
+        return lines, _open_csv(path, names)
     except FileNotFoundError:
         raise TableError(f"{path}: does not exist; the job file's `table` names it") from None
-    except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{path}: cannot be read as a table ({_one_line(error)})") from None
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _open_parquet(path: Path, names: list[str]) -> tuple[int, Iterator[pa.RecordBatch]]:
+    file = pa.parquet.ParquetFile(path)
+    _check_columns(path, names, file.schema_arrow.names)
+    batches = (batch.select(names) for batch in file.iter_batches(batch_size=1 << 14, columns=names))
+    return file.metadata.num_rows, _guarded(path, batches)
+
+
+def _open_csv(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    options = {
+        "read_options": pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),  # in order: errors tell the row
+        "parse_options": pa.csv.ParseOptions(newlines_in_values=True),
+    }
+    with pa.OSFile(str(path)) as file, pa.csv.open_csv(file, **options) as probe:
+        _check_columns(path, names, probe.schema.names)
+    # read as text: pyarrow would guess a column's type from its first block and fail in a later one
+    convert = pa.csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+    return _guarded(path, pa.csv.open_csv(pa.OSFile(str(path)), convert_options=convert, **options))
 
 
 def _guarded(path: Path, batches: Any) -> Iterator[pa.RecordBatch]:
     try:
         yield from batches
-    except (OSError, pa.ArrowException) as error:
-        raise TableError(f"{path}: cannot be read as a table ({_one_line(error)})") from None
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> TableError:
+    reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
+    if "Empty CSV" in reason:
+        return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
+    if "straddl" in reason:
+        return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")
+    if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
+        return TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
+    return TableError(f"{path}: cannot be read as a table ({reason[:200]})")
 
 
 def _check_columns(path: Path, names: list[str], found: list[str]) -> None:
     for name in names:
         if found.count(name) != 1:
             problem = "is missing" if name not in found else "appears twice"
-            raise TableError(f"{path}: column {name!r} {problem}; the table has {', '.join(found[:20])}")
+            hint = "; commas must separate its columns" if len(found) == 1 and len(names) > 1 else ""
+            listed = ", ".join(shown(other) for other in found[:10])
+            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+            raise TableError(f"{path}: column {name!r} {problem}; the table has {listed}{more}{hint}")
 
 
-def _ids(spec: PartySpec, array: pa.Array) -> pa.Array:
-    if array.null_count or (pa.types.is_string(array.type) and pc.any(pc.equal(array, "")).as_py()):
-        raise TableError(f"{spec.table}: {spec.id} is empty in some rows; every row needs an id")
-    return array.cast(pa.string())
+def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
+    array = _plain(array)
+    _refuse(spec, spec.id, _empty(array), start, "is empty", "every row needs an id")
+    try:
+        return array.cast(pa.large_string())
+    except pa.ArrowException:
+        raise TableError(f"{spec.table}: {spec.id} holds {array.type}; ids are whole numbers or text") from None
 
 
 def _numbers(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Floats:
     """One batch of a column as float64."""
-    if array.null_count or (pa.types.is_string(array.type) and pc.any(pc.equal(array, "")).as_py()):
-        raise TableError(f"{spec.table}: {column.name} is empty in some rows; fill them in or leave the rows out")
-    if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
+    array = _plain(array)
+    _refuse(spec, column.name, _empty(array), start, "is empty", "fill it in or leave the row out")
     if pa.types.is_string(array.type):
         array = _parsed(spec, column, array, start)
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
-        raise TableError(f"{spec.table}: {column.name} holds {array.type}; a column of numbers is needed")
-    if pa.types.is_integer(array.type):
+    elif pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    elif pa.types.is_integer(array.type):
         exact = array.to_numpy(zero_copy_only=False)
         if exact.size and (int(exact.max()) > EXACT_INTEGER or int(exact.min()) < -EXACT_INTEGER):
             raise TableError(f"{spec.table}: {column.name} holds integers beyond 2^53; scale the column down")
+    elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
+        raise TableError(f"{spec.table}: {column.name} holds {array.type}; a column of numbers is needed")
     values = np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    bad = int(np.count_nonzero(~np.isfinite(values)))
-    if bad:
-        raise TableError(f"{spec.table}: {column.name} is NaN or infinite in {bad} of its rows; remove or replace them")
+    _refuse(spec, column.name, ~np.isfinite(values), start, "is NaN or infinite", "replace it or leave the row out")
     return values
 
 
+def _plain(array: pa.Array) -> pa.Array:
+    """The same values without the dictionary or the wide offsets in which they may be stored."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(pa.string()) if str(array.type) in ("large_string", "string_view") else array
+
+
+def _empty(array: pa.Array) -> npt.NDArray[np.bool_]:
+    missing = array.is_null()
+    if pa.types.is_string(array.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(array, ""), False))
+    return np.asarray(missing.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _refuse(spec: PartySpec, name: str, bad: npt.NDArray[np.bool_], start: int, problem: str, remedy: str) -> None:
+    """Raise TableError that names the first of the bad rows of a batch."""
+    if bad.any():
+        raise TableError(f"{spec.table}: {name} {problem} in data row {start + int(bad.argmax()) + 1}; {remedy}")
+
+
 def _parsed(spec: PartySpec, column: Column, array: pa.Array, start: int) -> pa.Array:
-    words = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
     try:
         return array.cast(pa.float64())
     except pa.ArrowException:
-        for row, text in enumerate(array.to_pylist()):
-            try:
-                float(words.get(text, text))
-            except ValueError:
-                raise TableError(
-                    f"{spec.table}: {column.name} has the text {text[:20]!r} in data row {start + row + 1}; "
-                    "a number is needed"
-                ) from None
-        return pa.array([float(words.get(text, text)) for text in array.to_pylist()])
+        numbers = []
+    for row, text in enumerate(array.to_pylist(), start + 1):
+        try:
+            if "_" in text or not text.isascii():  # float() takes 1_000 and other scripts' digits
+                raise ValueError
+            numbers.append(float(_WORDS.get(text, text)))
+        except ValueError:
+            raise TableError(
+                f"{spec.table}: {column.name} has the text {text[:20]!r} in data row {row}; a number is needed"
+            ) from None
+    return pa.array(numbers, pa.float64())
 
 
-def _sort(spec: PartySpec, ids: pa.ChunkedArray, values: Floats) -> npt.NDArray[Any]:
+def _sort(spec: PartySpec, ids: pa.ChunkedArray, values: Floats) -> pa.Array:
     """Sorts `values` in place by id; the sorted ids. Whole numbers are compared as numbers."""
+    keys = ids.combine_chunks()
     try:
-        keys = ids.cast(pa.int64()).to_numpy()
-        if pc.any(pc.not_equal(pa.chunked_array([pa.array(keys)]).cast(pa.string()), ids)).as_py():
-            raise pa.ArrowInvalid  # 007 and 7 are different ids
-    except pa.ArrowException:
-        keys = np.asarray(ids.to_pylist(), dtype=np.str_)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    repeated = np.flatnonzero(keys[1:] == keys[:-1])
+        numbers = keys.cast(pa.int64())
+        if numbers.cast(pa.large_string()).equals(keys):  # else 007 and 7 are different ids
+            keys = numbers
+    except pa.ArrowException:  # text
+        pass
+    order = pc.array_sort_indices(keys)
+    keys = keys.take(order)
+    repeated = np.flatnonzero(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False))
     if repeated.size:
-        example = str(keys[repeated[0]])[:40]
+        example = str(keys[int(repeated[0])].as_py())[:40]
         raise TableError(
             f"{spec.table}: {repeated.size} ids of {spec.id} are repeated, {example!r} for one; keep one row an id"
         )
-    if (order[1:] < order[:-1]).any():
+    places = order.to_numpy()
+    if (places[1:] < places[:-1]).any():
         for row in values:  # one column at a time: no second table
-            row[:] = row[order]
-    return np.asarray(keys)
+            row[:] = row[places]
+    return keys
 
 
 def _check_bounds(spec: PartySpec, column: Column, values: Floats, clip: bool, clipped: dict[str, int]) -> None:
@@ -169,7 +230,3 @@ def _check_bounds(spec: PartySpec, column: Column, values: Floats, clip: bool, c
         )
     np.clip(values, column.low, column.high, out=values)
     clipped[column.name] = outside
-
-
-def _one_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:200]

@@ -30,7 +30,8 @@ def encode(values: npt.ArrayLike, bits: int, *, name: str = "values") -> npt.NDA
     source = np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
     result = np.empty(source.shape, dtype=np.int64)
     for start in range(0, source.size, _PIECE):
-        scaled = source[start : start + _PIECE] * float(1 << bits)
+        with np.errstate(over="ignore"):  # infinity fails the check below
+            scaled = source[start : start + _PIECE] * float(1 << bits)
         if not (scaled.max() < 2.0 ** (RING_BITS - 1) and scaled.min() >= -(2.0 ** (RING_BITS - 1))):
             bad = int(np.count_nonzero(~np.isfinite(source)))
             raise InputError(

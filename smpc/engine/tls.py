@@ -121,7 +121,7 @@ def connect_all(
         keep(contexts.peer(connection), connection, order[rank + 1 :])
 
     def accept_loop() -> None:
-        listener.settimeout(0.2)
+        listener.settimeout(_RETRY_SECONDS)
         while not done.is_set():
             try:
                 raw, _ = listener.accept()

@@ -1,0 +1,424 @@
+"""Tables: what is read is exact and sorted by id, every fault is one line, and no second table is held in memory."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from launch.job import PartySpec
+from launch.tables import Table, TableError, read_table
+from protocols.schema import Column
+
+U, V = Column("u", 0, 10), Column("v", -5, 5)
+HEADER = "id,u,v\n"
+FAR = "".join(f"{i},1,1\n" for i in range(300_000))  # more than two blocks of a MiB
+
+
+def spec(path: Path, columns: tuple[Column, ...] = (U, V)) -> PartySpec:
+    return PartySpec(
+        name="a", address=None, certificate=None, table=path, id="id", columns=columns, ledger=None, data_set="a"
+    )
+
+
+def csv(folder: Path, content: str | bytes, *, clip: bool = False) -> Table:
+    path = folder / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_table(spec(path), clip=clip)
+
+
+def parquet(folder: Path, name: str = "t.parquet", **columns: Any) -> Table:
+    """Three people 2, 1, 3 unless other columns are given."""
+    path = folder / name
+    three = {"id": [2, 1, 3], "u": [2.0, 1.0, 3.0], "v": [0.0, 1.0, 2.0]}
+    pa.parquet.write_table(pa.table({**three, **columns}), path)
+    return read_table(spec(path), clip=False)
+
+
+def fault(folder: Path, content: str | bytes) -> str:
+    """The one line that a CSV file is refused with, without the path that it must begin with."""
+    with pytest.raises(TableError) as caught:
+        csv(folder, content)
+    return checked(caught.value, folder / "t.csv")
+
+
+def parquet_fault(folder: Path, **columns: Any) -> str:
+    with pytest.raises(TableError) as caught:
+        parquet(folder, **columns)
+    return checked(caught.value, folder / "t.parquet")
+
+
+def checked(error: TableError, path: Path) -> str:
+    line = str(error)
+    assert line.startswith(f"{path}: ") and line.isprintable() and len(line) < len(str(path)) + 300, line
+    return line.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "ids", "columns"),
+    [
+        ("2,1,2\n1,3,4\n", [1, 2], [[3, 1], [4, 2]]),
+        ("2,1,2\n1,3,4", [1, 2], [[3, 1], [4, 2]]),
+        ("10,1,2\n9,3,4\n-2,0,0\n", [-2, 9, 10], [[0, 3, 1], [0, 4, 2]]),  # as numbers, not as text
+        ("b,1,2\na,3,4\n", ["a", "b"], [[3, 1], [4, 2]]),
+        ("7,1,1\n007,2,2\n10,3,3\n", ["007", "10", "7"], [[2, 3, 1], [2, 3, 1]]),  # three people
+        ("1,1,1\n99999999999999999999,2,2\n", ["1", "99999999999999999999"], [[1, 2], [1, 2]]),
+        ('"a,b","1","2"\n"c""d",3,4\n', ["a,b", 'c"d'], [[1, 3], [2, 4]]),
+        ('"b\nb",1,2\na,3,4\n', ["a", "b\nb"], [[3, 1], [4, 2]]),
+        ("1,1,1\n\n2,2,2\n\n\n", [1, 2], [[1, 2], [1, 2]]),
+        ("1,true,1\n2,False,0\n3,2.5,TRUE\n", [1, 2, 3], [[1, 0, 2.5], [1, 0, 1]]),
+        ("1, 3 ,+1\n2,1e0,-.5\n", [1, 2], [[3, 1], [1, -0.5]]),
+        ("1,10,-5\n2,0,5\n", [1, 2], [[10, 0], [-5, 5]]),  # the bounds belong to the interval
+        ("1,1e-400,0\n2,9.999999999999999,0\n", [1, 2], [[0, 9.999999999999999], [0, 0]]),
+    ],
+)
+def test_csv(tmp_path: Path, content: str, ids: list[Any], columns: list[list[float]]) -> None:
+    table = csv(tmp_path, HEADER + content)
+    assert table.ids.to_pylist() == ids
+    np.testing.assert_array_equal(table.columns, columns)
+    assert table.clipped == {}
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    table = csv(tmp_path, "v,note,id,u\n2,ä,2,1\n4,,1,3\n")
+    np.testing.assert_array_equal(table.columns, [[3, 1], [4, 2]])
+    path = tmp_path / "t.csv"
+    np.testing.assert_array_equal(read_table(spec(path, (V, U)), clip=False).columns, [[4, 2], [3, 1]])
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+def test_line_endings_and_byte_order_mark(tmp_path: Path, ending: str, start: bytes) -> None:
+    table = csv(tmp_path, start + (HEADER + "2,1,2\n1,3,4\n").replace("\n", ending).encode())
+    assert table.ids.to_pylist() == [1, 2]
+    np.testing.assert_array_equal(table.columns, [[3, 1], [4, 2]])
+
+
+def test_line_breaks_inside_cells_across_blocks(tmp_path: Path) -> None:
+    """Newlines are counted to size the table; those inside cells are no rows."""
+    rows = 120_000
+    table = csv(tmp_path, "id,u,v,note\n" + "".join(f'{i},{i % 10},1,"one\ntwo\r\n"\n' for i in range(rows)))
+    assert table.columns.shape == (2, rows)
+    np.testing.assert_array_equal(table.columns[0], np.arange(rows) % 10)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(0, 10), st.floats(-5, 5)),
+        min_size=2,
+        max_size=30,
+        unique_by=lambda row: row[0],
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+@example([(2**53 + 1, 0.1 + 0.2, -5.0), (2**53, 5e-324, 5.0)], True, False)
+def test_shuffled_rows_read_exactly_and_sorted(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, float, float]], as_csv: bool, as_text: bool
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    mark = "p" if as_text else ""  # p1, p2, ... are text
+    if as_csv:
+        table = csv(folder, HEADER + "".join(f"{mark}{i},{u!r},{v!r}\n" for i, u, v in rows))
+    else:
+        ids = [f"{mark}{i}" for i, _, _ in rows] if as_text else [i for i, _, _ in rows]
+        table = parquet(folder, id=ids, u=[row[1] for row in rows], v=[row[2] for row in rows])
+    wanted = sorted(rows, key=lambda row: f"p{row[0]}") if as_text else sorted(rows)
+    assert table.ids.to_pylist() == [f"p{i}" if as_text else i for i, _, _ in wanted]
+    assert table.columns.tolist() == [[row[1] for row in wanted], [row[2] for row in wanted]]
+
+
+def test_ids_are_the_same_whatever_the_file(tmp_path: Path) -> None:
+    """Parties with different tools must find the same order of the same people."""
+    orders = {
+        tuple(map(str, ids.to_pylist()))
+        for ids in (
+            csv(tmp_path, HEADER + "10,1,1\n9,1,1\n2,1,1\n").ids,
+            parquet(tmp_path, id=pa.array([9, 10, 2], pa.int8())).ids,
+            parquet(tmp_path, id=pa.array([9, 10, 2], pa.uint64())).ids,
+            parquet(tmp_path, id=pa.array(["10", "9", "2"])).ids,
+            parquet(tmp_path, id=pa.array(["10", "9", "2"], pa.large_string()).dictionary_encode()).ids,
+            parquet(tmp_path, id=pa.array([9.0, 10.0, 2.0])).ids,
+        )
+    }
+    assert orders == {("2", "9", "10")}
+
+
+def test_clipping_counts(tmp_path: Path) -> None:
+    table = csv(tmp_path, HEADER + "1,11,1\n2,-1,2\n3,5,5\n", clip=True)
+    np.testing.assert_array_equal(table.columns, [[10, 0, 5], [1, 2, 5]])
+    assert table.clipped == {"u": 2}
+    content = HEADER + "1,11,1\n2,-1,-5.000001\n3,5,5\n"
+    assert fault(tmp_path, content) == (
+        "u is outside its bounds [0, 10] in 2 rows; correct the bounds, or say clip = true in the job"
+    )
+
+
+NUMBER = "a number is needed"
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"),
+    [
+        ("x", f"has the text 'x' in data row 2; {NUMBER}"),
+        ("NA", f"has the text 'NA' in data row 2; {NUMBER}"),
+        ("0x10", f"has the text '0x10' in data row 2; {NUMBER}"),
+        ("1_0", f"has the text '1_0' in data row 2; {NUMBER}"),
+        ("٣", f"has the text '٣' in data row 2; {NUMBER}"),
+        ("1 2", f"has the text '1 2' in data row 2; {NUMBER}"),
+        ('"1,5"', f"has the text '1,5' in data row 2; {NUMBER}"),
+        ("3%", f"has the text '3%' in data row 2; {NUMBER}"),
+        ("\x1b[2J", rf"has the text '\x1b[2J' in data row 2; {NUMBER}"),
+        ("y" * 1000, f"has the text '{'y' * 20}' in data row 2; {NUMBER}"),
+        ("", "is empty in data row 2; fill it in or leave the row out"),
+        ('""', "is empty in data row 2; fill it in or leave the row out"),
+        ("nan", "is NaN or infinite in data row 2; replace it or leave the row out"),
+        ("NaN", "is NaN or infinite in data row 2; replace it or leave the row out"),
+        ("-Infinity", "is NaN or infinite in data row 2; replace it or leave the row out"),
+        ("1e400", "is NaN or infinite in data row 2; replace it or leave the row out"),
+    ],
+)
+def test_bad_cell(tmp_path: Path, cell: str, problem: str) -> None:
+    assert fault(tmp_path, HEADER + f"1,1,1\n2,{cell},1\n3,true,1\n") == f"u {problem}"
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("x,oops,1", "u has the text 'oops' in data row 300001; a number is needed"),
+        ("x,1,nan", "v is NaN or infinite in data row 300001; replace it or leave the row out"),
+        ("x,,1", "u is empty in data row 300001; fill it in or leave the row out"),
+        (",1,1", "id is empty in data row 300001; every row needs an id"),
+        ("x,1", "cannot be read as a table (CSV parse error: Row #300002: Expected 3 columns, got 2: x,1)"),
+    ],
+)
+def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: str) -> None:
+    assert fault(tmp_path, f"{HEADER}{FAR}{row}\n") == problem
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ("", "is empty; needs a line of column names and at least 2 data rows"),
+        ("\n\n\n", "is empty; needs a line of column names and at least 2 data rows"),
+        ("id,u,v", "is empty; needs a line of column names and at least 2 data rows"),
+        (HEADER, "has 0 data rows; needs at least 2"),
+        (HEADER + "1,1,1\n", "has 1 data rows; needs at least 2"),
+        (HEADER + "1,1,1\n1,2,2\n2,1,1\n2,1,1\n", "2 ids of id are repeated, '1' for one; keep one row an id"),
+        (HEADER + "b,1,1\na,2,2\nb,1,1\n", "1 ids of id are repeated, 'b' for one; keep one row an id"),
+        ("id,u\n1,1\n2,1\n", "column 'v' is missing; the table has 'id', 'u'"),
+        ("id,u,v,u\n1,1,1,1\n", "column 'u' appears twice; the table has 'id', 'u', 'v', 'u'"),
+        ("id, u,v\n1,1,1\n", "column 'u' is missing; the table has 'id', ' u', 'v'"),
+        ("id;u;v\n1;1;1\n", "column 'id' is missing; the table has 'id;u;v'; commas must separate its columns"),
+        ("id,\x1b[2J\n1,1\n", "column 'u' is missing; the table has 'id', '\\x1b[2J'"),
+        (",".join(map(str, range(20))) + "\n", "column 'id' is missing; the table has '0', '1', '2', '3', '4', '5', "
+         "'6', '7', '8', '9' and 10 more"),
+        (HEADER + "1,1,1\n2,1\n", "cannot be read as a table (CSV parse error: Row #3: Expected 3 columns, got 2: 2,1"),
+        (HEADER + "1,1,1,1\n2,1,1\n", "cannot be read as a table (CSV parse error: Row #2: Expected 3 columns, got 4"),
+        (HEADER + '1,"1,2\n2,3,4\n', "cannot be read as a table (CSV parse error: Row #2: Expected 3 columns, got 2"),
+        (HEADER + '1,"1,2\n' + FAR, "has a row longer than 1048576 bytes; is a quotation mark left open?"),
+        ((HEADER + "1,1,1\n2,1,1\n").encode("utf-16"), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
+        ((HEADER + "1,1,1\n2,1,1\n").encode("utf-16-be"), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
+        (b"id,u,v\n\xe4,1,1\nb,1,1\n", "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
+        (b"id,u,v,\xe4\n1,1,1,1\n2,1,1,1\n", "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
+        (bytes(1000), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
+        (gzip.compress(b"id,u,v\n"), "is a compressed file or a spreadsheet; save it as plain CSV or Parquet"),
+        (b"PK\x03\x04" + bytes(50), "is a compressed file or a spreadsheet; save it as plain CSV or Parquet"),
+        (b"PAR1" + bytes(50), "cannot be read as a table (Parquet magic bytes not found in footer."),
+    ],
+)  # fmt: skip
+def test_bad_csv(tmp_path: Path, content: str | bytes, wanted: str) -> None:
+    assert fault(tmp_path, content).startswith(wanted)
+
+
+def test_no_file_to_read(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, reason in (
+        (tmp_path / "none.csv", "does not exist; the job file's `table` names it"),
+        (tmp_path / "none.parquet", "does not exist; the job file's `table` names it"),
+        (tmp_path, "cannot be read as a table ([Errno 21] Is a directory"),
+        (tmp_path / "file" / "x.csv", "cannot be read as a table ([Errno 20] Not a directory"),
+    ):
+        with pytest.raises(TableError) as caught:
+            read_table(spec(path), clip=False)
+        assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("u", "values"),
+    [
+        (pa.array([2, 1, 3], pa.int8()), [1, 2, 3]),
+        (pa.array([2, 1, 3], pa.uint64()), [1, 2, 3]),
+        (pa.array(np.array([2, 1, 3], np.float16)), [1, 2, 3]),
+        (pa.array([0.1, 1, 3], pa.float32()), [1, float(np.float32(0.1)), 3]),
+        (pa.array([True, False, True]), [0, 1, 1]),
+        (pa.array([decimal.Decimal("1.25"), decimal.Decimal("0.1"), decimal.Decimal("2")]), [0.1, 1.25, 2]),
+        (pa.array([decimal.Decimal("1.25")] * 3, pa.decimal256(60, 2)), [1.25] * 3),
+        (pa.array([2, 1, 3]).dictionary_encode(), [1, 2, 3]),
+        (pa.array(["2", "1e0", "3"]), [1, 2, 3]),
+        (pa.array(["2", "1e0", "3"], pa.large_string()), [1, 2, 3]),
+        (pa.array(["2", "true", "3"]).dictionary_encode(), [1, 2, 3]),  # pandas' categorical
+    ],
+)
+def test_parquet_types(tmp_path: Path, u: pa.Array, values: list[float]) -> None:
+    for name in ("t.parquet", "t.csv"):  # the content tells what a file is, not its name
+        table = parquet(tmp_path, name, u=u)
+        assert table.ids.to_pylist() == [1, 2, 3]
+        np.testing.assert_array_equal(table.columns, [values, [1, 0, 2]])
+
+
+HOLDS = "a column of numbers is needed"
+
+
+@pytest.mark.parametrize(
+    ("u", "problem"),
+    [
+        (pa.array([1, None, 3]), "u is empty in data row 2; fill it in or leave the row out"),
+        (pa.nulls(3), "u is empty in data row 1; fill it in or leave the row out"),
+        (pa.array(["1", "", "3"], pa.large_string()), "u is empty in data row 2; fill it in or leave the row out"),
+        (pa.array([1.0, 2.0, float("nan")]), "u is NaN or infinite in data row 3; replace it or leave the row out"),
+        (pa.array([1.0, float("-inf"), 2]), "u is NaN or infinite in data row 2; replace it or leave the row out"),
+        (pa.array([1, 2, 2**53 + 1]), "u holds integers beyond 2^53; scale the column down"),
+        (pa.array([1, 2, 2**64 - 1], pa.uint64()), "u holds integers beyond 2^53; scale the column down"),
+        (pa.array([decimal.Decimal(10) ** 30] * 3), "u is outside its bounds [0, 10] in 3 rows"),
+        (pa.array([[1], [2], [3]]), f"u holds list<element: int64>; {HOLDS}"),
+        (pa.array([{"x": 1}] * 3), f"u holds struct<x: int64>; {HOLDS}"),
+        (pa.array([datetime.date(2020, 1, 1)] * 3), f"u holds date32[day]; {HOLDS}"),
+        (pa.array([datetime.datetime(2020, 1, 1)] * 3), f"u holds timestamp[us]; {HOLDS}"),
+        (pa.array([b"1", b"2", b"\xff"]), f"u holds binary; {HOLDS}"),
+        (pa.array(["1", "x", "3"]), "u has the text 'x' in data row 2; a number is needed"),
+    ],
+)
+def test_bad_parquet_column(tmp_path: Path, u: pa.Array, problem: str) -> None:
+    assert parquet_fault(tmp_path, u=u).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (pa.array([1, None, 3]), "id is empty in data row 2; every row needs an id"),
+        (pa.array(["a", "", "c"]).dictionary_encode(), "id is empty in data row 2; every row needs an id"),
+        (pa.array([[1], [2], [3]]), "id holds list<element: int64>; ids are whole numbers or text"),
+        (pa.array([b"1", b"\xff", b"2"]), "id holds binary; ids are whole numbers or text"),
+        (pa.array([1, 1, 1]), "2 ids of id are repeated, '1' for one; keep one row an id"),
+    ],
+)
+def test_bad_parquet_ids(tmp_path: Path, ids: pa.Array, problem: str) -> None:
+    assert parquet_fault(tmp_path, id=ids) == problem
+
+
+def test_bad_parquet_files(tmp_path: Path) -> None:
+    parquet(tmp_path)
+    path = tmp_path / "t.parquet"
+    good = path.read_bytes()
+    for content in (b"", good[:-100], good[:40] + bytes(20) + good[60:], HEADER.encode() + b"1,1,1\n2,2,2\n"):
+        path.write_bytes(content)
+        with pytest.raises(TableError) as caught:
+            read_table(spec(path), clip=False)
+        assert checked(caught.value, path).startswith("cannot be read as a table (")
+    pa.parquet.write_table(pa.table({"id": pa.array([], pa.int64()), "u": pa.nulls(0), "v": pa.nulls(0)}), path)
+    with pytest.raises(TableError, match="has 0 data rows"):
+        read_table(spec(path), clip=False)
+
+
+def test_parquet_row_groups_dots_and_duplicate_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    ids = np.random.default_rng(0).permutation(50_000)
+    pa.parquet.write_table(pa.table({"id": ids, "u.x": ids % 7, "v": ids % 5}), path, row_group_size=777)
+    table = read_table(spec(path, (Column("u.x", 0, 10), V)), clip=False)
+    np.testing.assert_array_equal(table.columns, [np.arange(50_000) % 7, np.arange(50_000) % 5])
+    one = pa.array([1, 2])
+    pa.parquet.write_table(pa.Table.from_arrays([one, one, one, one], ["id", "u", "v", "u"]), path)
+    with pytest.raises(TableError, match="column 'u' appears twice"):
+        read_table(spec(path), clip=False)
+
+
+pieces = st.sampled_from([b"id", b",", b"\n", b"\r", b'"', b"u", b"v", b"1", b"-", b"e", b"\0", b"\xff", b"nan", b" "])
+
+
+@given(
+    st.binary(max_size=200) | st.lists(pieces, max_size=60).map(b"".join), st.sampled_from([b"", b"id,u,v\n", b"PAR1"])
+)
+@example(b"1,1,1\n2,2,2\n", b"id,u,v\n")
+def test_any_bytes_are_a_table_or_one_line(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, start: bytes
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    try:
+        table = csv(folder, start + content)
+    except TableError as error:
+        checked(error, folder / "t.csv")
+    else:
+        assert table.columns.shape == (2, len(table.ids)) and np.isfinite(table.columns).all()
+
+
+@given(st.data())
+def test_a_damaged_parquet_file_is_a_table_or_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    parquet(folder)
+    path = folder / "t.parquet"
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        table = read_table(spec(path), clip=False)
+    except TableError as error:
+        checked(error, path)
+    else:
+        assert table.columns.shape == (2, len(table.ids))
+
+
+ROWS, WIDTH = 1_000_000, 10
+TABLE_BYTES = ROWS * WIDTH * 8
+GROWTH = """
+import resource, sys
+from pathlib import Path
+import numpy, pyarrow.compute, pyarrow.csv, pyarrow.parquet
+from launch.tables import read_table
+from tests.launch.test_tables import WIDTH, spec
+from protocols.schema import Column
+columns = tuple(Column(f"c{i}", 0, 1) for i in range(WIDTH))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+table = read_table(spec(Path(sys.argv[1]), columns), clip=False)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024, *table.columns.shape)
+"""
+
+
+@pytest.fixture(scope="module")
+def million(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A table of ten columns and a million shuffled people, as Parquet and CSV, ids as numbers and as long text."""
+    folder = tmp_path_factory.mktemp("million")
+    rng = np.random.default_rng(0)
+    columns = {f"c{i}": rng.integers(0, 1000, ROWS) / 1000 for i in range(WIDTH)}
+    ids = rng.permutation(ROWS)
+    text = pa.array(np.char.mod("00000000-0000-4000-8000-%012d", ids))
+    paths = {name: folder / name for name in ("numbers.parquet", "text.parquet", "numbers.csv")}
+    pa.parquet.write_table(pa.table({"id": ids, **columns}), paths["numbers.parquet"])
+    pa.parquet.write_table(pa.table({"id": text, **columns}), paths["text.parquet"])
+    pa.csv.write_csv(pa.table({"id": ids, **columns}), paths["numbers.csv"])
+    return paths
+
+
+@pytest.mark.parametrize("name", ["numbers.parquet", "text.parquet", "numbers.csv"])
+def test_reading_takes_one_table_and_little_more(million: dict[str, Path], name: str) -> None:
+    command = [sys.executable, "-c", GROWTH, str(million[name])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": "."})
+    growth, width, rows = map(int, done.stdout.split())
+    assert (width, rows) == (WIDTH, ROWS)
+    assert growth < TABLE_BYTES + 100_000_000, f"{growth / 1e6:.0f} MB"

@@ -20,6 +20,7 @@ from launch.run import run_locally
 from launch.summary import summary
 from launch.tables import read_table
 from protocols import functional
+from protocols.plan import Plan
 from protocols.schema import Floats
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
@@ -84,7 +85,7 @@ def repeat(s: CryptenSession, job: Job, rows: int, seeds: int) -> list[list[floa
         tables[s.me] = Held(s.me, read_table(spec, clip=job.clip).columns)
     models = []
     for epsilon in EPSILONS:
-        plan = functional.Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)
+        plan = Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)
         models += [functional.fit(s, tables, plan).values.tolist() for _ in range(seeds)]
     return models
 

@@ -41,6 +41,15 @@ class Fields:
     def fail(self, key: str, wanted: str) -> JobError:
         return JobError(f"{self._where}: {key} = {shown(self._table.get(key))} must be {wanted}")
 
+    @property
+    def where(self) -> str:
+        return self._where
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys that are there."""
+        return tuple(self._table)
+
     def has(self, key: str) -> bool:
         return key in self._table
 

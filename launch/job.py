@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from launch.fields import Fields, JobError, is_number, is_plain, shown
-from mechanisms import validate
-from protocols.functional import NOISE_ORDERS
+from launch.job_options import OPTION_KEYS, option_facts, read_budgets, read_epsilon, read_options
+from protocols.options import Options
+from protocols.plan import NOISE_ORDERS
 from protocols.schema import Column
 from smpc.engine.tls import Address, fingerprint
 from smpc.errors import InputError
@@ -25,13 +26,10 @@ else:
     import tomli as tomllib
 
 PROTOCOLS = ("functional",)
-LOSSES = ("linear",)
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 NAME_RULE = "small letters, digits, - and _, at most 32, a letter first"
 MAX_NAME = 64  # of a column or a job: public facts must fit into a handshake
 _HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|\[[0-9a-fA-F:.]{2,45}\]")
-_NUMBER_LENGTH = 40
-_LARGE_EXPONENT = re.compile(r"[eE][+-]?\d{3}")
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,9 @@ class Job:
     path: Path
     name: str
     protocol: str
-    loss: str
-    epsilon: Fraction
+    epsilon: Fraction | None
     noise: str
+    options: Options
     fraction_bits: int | None
     clip: bool
     label_party: str
@@ -77,6 +75,11 @@ class Job:
     dealer: Endpoint
     deadline: float
     start_deadline: float
+
+    @property
+    def plan_arguments(self) -> dict[str, Any]:
+        """What `Plan.make` needs beside the schema."""
+        return {"epsilon": self.epsilon, "noise": self.noise, "bits": self.fraction_bits, "options": self.options}
 
     @property
     def participants(self) -> tuple[Endpoint, ...]:
@@ -111,12 +114,13 @@ class Job:
         """All that participants must agree on, flat, so that a handshake can name what differs. No table paths."""
         facts = {
             "job": self.name,
-            "protocol": f"{self.protocol}, {self.loss}",
-            "epsilon": str(self.epsilon),
+            "protocol": self.protocol,
+            "epsilon": str(self.epsilon or "the budgets' sum"),
             "noise": self.noise,
             "fraction_bits": str(self.fraction_bits or "chosen from the rows"),
             "clip": str(self.clip),
             "label": f"{self.label.name} of {self.label_party}",
+            **option_facts(self.options),
             "number of parties": str(len(self.parties)),
         }
         for number, endpoint in enumerate(self.participants, 1):
@@ -141,15 +145,17 @@ def load_job(path: Path) -> Job:
         raise JobError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a whole number of thousands of digits
         raise JobError(f"{path}: is not TOML: {str(error).splitlines()[0][:200]}") from None
-    top = Fields(str(path), data, ("job", "label", "server", "dealer", "party", "network"))
-    known = ("name", "protocol", "loss", "epsilon", "noise", "fraction_bits", "clip", "allow_weak")
-    job = top.inner("job", known)
+    top = Fields(str(path), data, ("job", "label", "server", "dealer", "party", "network", "budgets"))
+    job = top.inner("job", ("name", "protocol", "noise", "fraction_bits", "clip", *OPTION_KEYS))
     label = top.inner("label", ("party", "column"))
     network = top.inner("network", ("deadline", "start_deadline"), optional=True)
     parties = _parties(path, top)
     server = _endpoint(top.inner("server", ("name", "address", "certificate")), path)
     dealer = _endpoint(top.inner("dealer", ("name", "address", "certificate")), path)
     _check_names(path, [*parties, server, dealer])
+    budgets = read_budgets(top, [party.name for party in parties])
+    if budgets and job.has("epsilon"):
+        raise JobError(f"{path}: epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out")
     holder = label.text("party", among=[party.name for party in parties])
     columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
     target = columns.pop(label.text("column", among=list(columns)))
@@ -160,9 +166,9 @@ def load_job(path: Path) -> Job:
         path=path,
         name=job.text("name", longest=MAX_NAME),
         protocol=job.text("protocol", among=PROTOCOLS),
-        loss=job.text("loss", "linear", among=LOSSES),
-        epsilon=_epsilon(job),
+        epsilon=None if budgets else read_epsilon(job, "epsilon"),
         noise=job.text("noise", "shares", among=NOISE_ORDERS),
+        options=read_options(str(path), job, budgets),
         fraction_bits=job.whole("fraction_bits", 1, MAX_FRACTION_BITS),
         clip=job.switch("clip"),
         label_party=holder,
@@ -177,22 +183,6 @@ def load_job(path: Path) -> Job:
         if not result.features(party.name):
             raise JobError(f"{path}: party {party.name} has no feature column; give it one or leave it out of the job")
     return result
-
-
-def _epsilon(job: Fields) -> Fraction:
-    """The exact fraction that the file spells: 0.1 is 1/10."""
-    value, allow_weak = job.get("epsilon"), job.switch("allow_weak")
-    text = str(value) if isinstance(value, Decimal) else value
-    try:
-        # Fraction("1e-999999999") would take minutes
-        if isinstance(text, str) and (len(text) > _NUMBER_LENGTH or _LARGE_EXPONENT.search(text)):
-            raise ValueError
-        return validate.epsilon(text, allow_weak=allow_weak)
-    except (TypeError, ValueError):
-        raise job.fail(
-            "epsilon",
-            f"a number above 0 and up to {validate.WEAK_EPSILON} like 0.1 or '1/3' (allow_weak = true lifts the limit)",
-        ) from None
 
 
 def _parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:

@@ -21,6 +21,7 @@ from launch.tables import Table, read_table
 from mechanisms.guarantee import Guarantee
 from mechanisms.ledger import Ledger
 from protocols import functional
+from protocols.plan import Plan
 from protocols.schema import Floats, Schema
 from smpc.cost import CostReport
 from smpc.engine.dealer import Dealer
@@ -104,7 +105,7 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
     except (KeyError, ValueError):
         raise PeerError("the parties did not state their rows; is everybody's software the same?") from None
     schema = schema_of(job, rows)
-    plan = functional.Plan.make(schema, epsilon=job.epsilon, noise=job.noise, bits=job.fraction_bits)
+    plan = Plan.make(schema, **job.plan_arguments)
     charge(job, network.me, plan.guarantee(cast))
     session = CryptenSession(cast, network, agreement)
     if table is not None:
@@ -117,8 +118,12 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
     report = session.report()
     for warning in report.warnings():
         print(f"warning: {warning}", file=sys.stderr)
-    about = {"job": job.name, "protocol": job.protocol, "loss": job.loss, "rows": rows, "label": job.label.name}
-    numbers = {"fraction_bits": plan.bits, "noise_standard_deviation": plan.noise_deviation, "ridge": plan.ridge}
+    about = {"job": job.name, "protocol": job.protocol, "loss": job.options.loss, "rows": rows, "label": job.label.name}
+    numbers = {
+        "fraction_bits": plan.bits,
+        "noise_standard_deviation": plan.noise_deviation,
+        "indefinite": release.indefinite,
+    }
     return {
         "model.json": model_json(release, {**about, **numbers}),
         "guarantee.json": release.guarantee.to_json() + "\n",

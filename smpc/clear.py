@@ -58,8 +58,8 @@ class ClearSession(Session):
     def _total(self, shares: Sequence[Integers]) -> Integers:
         return np.asarray(np.add.reduce(list(shares)), dtype=np.int64)
 
-    def _take(self, share: Integers, index: tuple[npt.NDArray[np.intp], ...]) -> Integers:
-        return np.asarray(share[index])
+    def _take(self, share: Integers, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Integers:
+        return np.asarray(share[index] * times)
 
     def _add_noise(self, share: Integers, noise: Noise) -> Integers:
         return self._total([share, *(value_of(draw) for draw in noise.draws.values())])

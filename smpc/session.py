@@ -157,11 +157,11 @@ class Session(ABC):
         noise = tuple(dict.fromkeys(name for other in shared for name in other.noise))
         return replace(first, share=self._total([other.share for other in shared]), noise=noise)
 
-    def take(self, shared: Shared, *index: npt.NDArray[np.intp]) -> Shared:
-        """The entries at a public index (one array per dimension), as a vector."""
+    def take(self, shared: Shared, *index: npt.NDArray[np.intp], times: Integers | int = 1) -> Shared:
+        """The entries at a public index (one array per dimension), as a vector; each `times` a public integer."""
         if shared.noise:
             raise InputError("take entries before noise is added: each opened entry needs its own contributors")
-        return Shared((len(index[0]),), shared.fraction_bits, self._take(shared.share, index))
+        return Shared((len(index[0]),), shared.fraction_bits, self._take(shared.share, index, times))
 
     # noise, before anything opens
 
@@ -294,7 +294,7 @@ class Session(ABC):
     def _total(self, shares: Sequence[Any]) -> Any: ...
 
     @abstractmethod
-    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...]) -> Any: ...
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Any: ...
 
     @abstractmethod
     def _add_noise(self, share: Any, noise: Noise) -> Any: ...

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mechanisms.randomness import Stream
-from protocols.functional import Plan, fit
+from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.randomness import RandomWords, Stream
+from protocols.functional import fit
+from protocols.plan import Plan
 from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held, Session
 
 SEED = bytes(range(32))
+
+
+class Silent(DiscreteLaplace):
+    """A test-only mechanism without noise."""
+
+    def draw(self, count: int, random: RandomWords) -> npt.NDArray[np.int64]:
+        return np.zeros(count, dtype=np.int64)
+
+
+def silenced(plan: Plan) -> Plan:
+    """The same plan without noise."""
+    return replace(plan, groups=tuple(replace(g, mechanism=Silent(Fraction(1, 2**40))) for g in plan.groups))
 
 
 def words_of(name: str) -> Stream:

@@ -144,8 +144,8 @@ class CryptenSession(Session):
             return None
         return self._tensor(np.add.reduce([self._integers(share) for share in shares]))
 
-    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...]) -> Any:
-        return self._tensor(self._integers(share)[index]) if self.is_party else None
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Any:
+        return self._tensor(self._integers(share)[index] * times) if self.is_party else None
 
     def _add_noise(self, share: Any, noise: Noise) -> Any:
         if not self.is_party:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,46 +12,42 @@ from hypothesis import strategies as st
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.laws import discrete_laplace_law, law_p_value
 from mechanisms.moments import Moments
-from mechanisms.randomness import RandomWords, SecureRandom
+from mechanisms.randomness import SecureRandom
 from protocols import functional
-from protocols.functional import Plan, fit
+from protocols.functional import fit
+from protocols.plan import NOISE_ORDERS, Plan
 from protocols.quadratic import Coefficients
 from smpc import Cast, ClearSession, InputError
 from smpc.ring import Integers
 from smpc.session import Held, Noise, value_of
 from smpc.transcript import table
-from tests.support import clear_fit, held, schema, tables
+from tests.support import clear_fit, held, schema, silenced, tables
 
 ONE = Fraction(1)
 WIDTHS = {"ann": 2, "bob": 1, "cid": 3}
 
 
-class Silent(DiscreteLaplace):
-    """A test-only mechanism without noise."""
-
-    def draw(self, count: int, random: RandomWords) -> Integers:
-        return np.zeros(count, dtype=np.int64)
-
-
-@pytest.mark.parametrize("noise", functional.NOISE_ORDERS)
+@pytest.mark.parametrize("noise", NOISE_ORDERS)
 def test_docstring_table_is_what_was_sent(noise: str) -> None:
     of = schema(50, WIDTHS, "bob")
     _, s = clear_fit(of, tables(of), Plan.make(of, epsilon=ONE, noise=noise))
-    doc = {"shares": functional._noise_on_shares, "paper": functional._noise_after_opening}.get(noise)
-    if doc is None:
-        pytest.skip(f"the table of {noise} is tested beside it")
+    orders = {
+        "shares": functional._noise_on_shares,
+        "joint": functional._noise_jointly,
+        "paper": functional._noise_after_opening,
+    }
+    doc = orders[noise]
     assert table(doc.__doc__ or "") == s.transcript.steps()
 
 
 @pytest.mark.parametrize("noise", ["shares", "paper"])
 @pytest.mark.parametrize("holder", list(WIDTHS))
-def test_without_noise_and_ridge_it_is_least_squares(noise: str, holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_noise_and_ridge_it_is_least_squares(noise: str, holder: str) -> None:
     of = schema(400, WIDTHS, holder)
     values = tables(of, 3)
     plan = Plan.make(of, epsilon=ONE, noise=noise, bits=20)
-    plan = replace(plan, mechanism=Silent(plan.mechanism.scale))
-    monkeypatch.setattr(Plan, "ridge", property(lambda self: 1e-9))
-    release, _ = clear_fit(of, values, plan)
+    release, _ = clear_fit(of, values, silenced(plan))
+    assert release.indefinite == 0
     features = [values[p][: len(of.features[p])] for p in of.widths]
     x = np.vstack([np.ones((1, 400)), *features]).T
     expected = np.linalg.lstsq(x, values[holder][-1], rcond=None)[0]
@@ -86,7 +81,8 @@ def test_released_noise_has_the_stated_law_whatever_colluders_subtract(noise: st
     of = schema(3, {"ann": 1, "bob": 1}, "bob")
     plan = Plan.make(of, epsilon=Fraction(40), noise=noise, bits=2)
     drawn: list[Integers] = []
-    masks = Coefficients.of(of).holders if noise == "shares" else functional._first_holder(Coefficients.of(of))
+    (group,) = plan.groups
+    masks = group.contributors if noise == "shares" else functional._first_holder(group)
 
     class Watching(ClearSession):
         def draw_noise(self, mechanism, contributors):  # type: ignore[no-untyped-def]
@@ -97,8 +93,9 @@ def test_released_noise_has_the_stated_law_whatever_colluders_subtract(noise: st
     for _ in range(3000):
         fit(Watching(Cast(("ann", "bob"))), held_tables(of), plan)
     values = np.concatenate(drawn)
-    assert law_p_value(values, discrete_laplace_law(plan.mechanism.scale)) > 1e-9
-    assert plan.mechanism.scale == Fraction(Moments(2, 4).record.l1) / 40
+    assert isinstance(group.mechanism, DiscreteLaplace)
+    assert group.mechanism.scale == Fraction(Moments(2, 4).record.l1) / 40
+    assert law_p_value(values, discrete_laplace_law(group.mechanism.scale)) > 1e-9
 
 
 def held_tables(of):  # type: ignore[no-untyped-def]

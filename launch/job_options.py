@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from launch.fields import Fields, JobError
 from mechanisms import validate
@@ -28,8 +29,9 @@ _LARGE_EXPONENT = re.compile(r"[eE][+-]?\d{3}")
 def read_epsilon(table: Fields, key: str) -> Fraction:
     """The exact fraction that the file spells: 0.1 is 1/10."""
     allow_weak = table.switch("allow_weak") if key == "epsilon" else False
+    value = table.get(key)
     try:
-        return validate.epsilon(_exact(table, key), allow_weak=allow_weak)
+        return validate.epsilon(_exact(value), allow_weak=allow_weak)
     except (TypeError, ValueError):
         raise table.fail(
             key,
@@ -37,8 +39,7 @@ def read_epsilon(table: Fields, key: str) -> Fraction:
         ) from None
 
 
-def _exact(table: Fields, key: str) -> object:
-    value = table.get(key)
+def _exact(value: Any) -> object:
     text = str(value) if isinstance(value, Decimal) else value
     # Fraction("1e-999999999") would take minutes
     if isinstance(text, str) and (len(text) > _NUMBER_LENGTH or _LARGE_EXPONENT.search(text)):
@@ -52,7 +53,7 @@ def read_options(where: str, job: Fields, budgets: Mapping[Pair, Fraction]) -> O
     delta = None
     if job.has("delta"):
         try:
-            delta = validate.delta(_exact(job, "delta"))
+            delta = validate.delta(_exact(job.get("delta")))
         except (TypeError, ValueError):
             raise job.fail("delta", "a number between 0 and 1 like 1e-6, under one over the number of people") from None
     try:

@@ -47,7 +47,7 @@ def fault(folder: Path, job: dict[str, Any] | str) -> str:
 
 def test_a_valid_job(tmp_path: Path) -> None:
     job = load_job(write_job(tmp_path, valid_job()))
-    assert (job.name, job.protocol, job.loss, job.noise) == ("test", "functional", "linear", "shares")
+    assert (job.name, job.protocol, job.options.loss, job.noise) == ("test", "functional", "linear", "shares")
     assert (job.clip, job.fraction_bits, job.deadline, job.start_deadline) == (False, None, 30.0, 300.0)
     assert [endpoint.name for endpoint in job.participants] == ["a", "b", "server", "dealer"]
     assert [column.name for column in job.features("b")] == ["w"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +61,17 @@ class Codec:
 
 
 IN_G1, IN_G2 = Codec(G1, Z1), Codec(G2, Z2)
+
+
+def prove_key(codec: Codec, name: str, secret: int, nonce: int, session: bytes, party: str) -> bytes:
+    """A published key with its Schnorr proof, as `smpc.bgn.keys` defines it."""
+    base, image, commitment = (
+        codec.encode(point)
+        for point in (codec.generator, multiply(codec.generator, secret), multiply(codec.generator, nonce))
+    )
+    context = (b"sharewise BGN proof 1", session, party.encode(), f"key of {name}".encode())
+    text = b"".join(len(part).to_bytes(8, "big") + part for part in context)
+    text += name.encode() + (1).to_bytes(8, "big") + base + image + commitment
+    challenge = int.from_bytes(hashlib.sha512(text).digest(), "big") % curve_order
+    response = (nonce + challenge * secret) % curve_order
+    return image + challenge.to_bytes(32, "big") + response.to_bytes(32, "big")

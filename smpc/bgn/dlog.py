@@ -1,0 +1,150 @@
+"""Small discrete logarithms: the integer m with g^m = h, |m| <= bound, by signed baby steps and giant steps.
+
+Baby steps j = 0 .. n are kept under one machine word of the element that g^j and g^-j share (the first coordinate of a
+point, the real part of an element of GT), so that n entries cover 2 n + 1 integers. Giant steps go by 2 n + 1 from the
+middle outwards. Every hit is verified; a value outside the bound is None, always, however it would be found. The time
+depends on the value: what is decrypted is noisy already, so that its time is post-processing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from smpc.bgn.curve import G1, GT, Elements, Group
+from smpc.bgn.library import library
+from smpc.errors import InputError
+
+WINDOW_BITS = 42  # about 2 s a value at the outermost
+OVERFLOW = Fraction(1, 2**40)  # that any value of a release leaves its window; part of the guarantee
+_MOST_STEPS, _FEWEST_STEPS = 1 << 22, 1 << 12  # 48 MB of table, one file
+_CHUNK = 2048  # giant steps between look-ups
+_HASH_BYTES = 32
+
+
+def window(rows: int, bits: int, tail: int) -> int:
+    """The bound on a sum of `rows` products of values up to 2^bits in size, with noise up to `tail`.
+
+    Raises InputError if it cannot be searched: before anything is encrypted, with the bits or the rows that fit.
+    """
+    bound, limit = rows * (1 << 2 * bits) + tail, 1 << WINDOW_BITS
+    if bound <= limit:
+        return bound
+    fits = [b for b in range(bits) if rows * 4**b + tail * Fraction(4) ** (b - bits) <= limit]
+    most = (limit - tail) // 4**bits
+    hints = ([f"fraction_bits = {fits[-1]}"] if fits else []) + ([f"{most} rows"] if most > 0 else [])
+    raise InputError(
+        f"fraction_bits = {bits}: sums over {rows} rows with their noise reach 2^{math.log2(bound):.1f}, "
+        f"decryption searches up to 2^{WINDOW_BITS}; {' or '.join(hints) or 'nothing else'} "
+        f"{'fits' if hints else 'fits: use tighter bounds or more epsilon'}"
+    )
+
+
+def cache_folder() -> Path:
+    """Where tables are kept: public data, the same for everybody."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sharewise"
+
+
+class DiscreteLog:
+    """Logarithms to the group's generator (G1, or e(P, Q) in GT) for |m| <= bound."""
+
+    def __init__(self, group: Group, bound: int, folder: Path | None = None) -> None:
+        if not 0 < bound <= 1 << WINDOW_BITS:
+            raise InputError(f"window = {bound}: must be from 1 to 2^{WINDOW_BITS}")
+        self.group, self.bound = group, bound
+        wanted = 1 << (4 * math.isqrt(bound)).bit_length()
+        self.steps = min(max(wanted, _FEWEST_STEPS), _MOST_STEPS)
+        self._keys, self._order = _table(group, self.steps, folder or cache_folder())
+        stride = group.power(group.generator, 2 * self.steps + 1)
+        self._strides = (group.inverse(stride), stride)
+
+    def __call__(self, elements: Elements) -> list[int | None]:
+        """The logarithms of (n, words); None outside the bound. Cost: up to bound / steps operations each."""
+        return [self._search(element) for element in elements]
+
+    def _search(self, element: Elements) -> int | None:
+        width = 2 * self.steps + 1
+        reach = (self.bound + self.steps) // width  # giant steps to each side
+        ends = [element, element]
+        for start in range(0, reach + 1, _CHUNK):
+            count = min(_CHUNK, reach + 1 - start)
+            for side, sign in ((0, 1), (1, -1)):
+                walk = _walk(self.group, ends[side], self._strides[side], count + 1)
+                ends[side] = walk[-1]
+                for place, step in self._hits(walk[:-1]):
+                    value = self._verified(element, sign * (start + place) * width, step)
+                    if value is not None:
+                        return value if abs(value) <= self.bound else None
+        return None
+
+    def _hits(self, walk: Elements) -> list[tuple[int, int]]:
+        """(place in the walk, baby step) of every entry whose key is in the table."""
+        keys = _keys(self.group, walk)
+        order = np.argsort(keys)
+        places = np.minimum(np.searchsorted(self._keys, keys[order]), self.steps)
+        found = np.flatnonzero(self._keys[places] == keys[order])
+        return [(int(order[i]), int(self._order[places[i]])) for i in found]
+
+    def _verified(self, element: Elements, middle: int, step: int) -> int | None:
+        for value in (middle + step, middle - step):
+            if self.group.equal(self.group.power(self.group.generator, value), element):
+                return value
+        return None
+
+
+def _keys(group: Group, elements: Elements) -> npt.NDArray[np.uint64]:
+    return np.ascontiguousarray((elements if group is GT else group.affine(elements))[:, 0])
+
+
+def _walk(group: Group, start: Elements, stride: Elements, count: int) -> Elements:
+    """start, start stride, start stride^2, ..: shape (count, words)."""
+    out = np.empty((count, group.words), np.uint64)
+    out[0] = start
+    call = library().mclBnGT_mul if group is GT else library().mclBnG1_add
+    first, step, size = out.ctypes.data, np.ascontiguousarray(stride).ctypes, 8 * group.words
+    factor = step.data
+    for address in range(first + size, first + count * size, size):
+        call(address, address - size, factor)
+    return out
+
+
+def _table(group: Group, steps: int, folder: Path) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Sorted keys of the baby steps 0 .. steps, and which step each one is; from disk if it is there and whole."""
+    if group not in (G1, GT):
+        raise InputError(f"no logarithms in {group}")
+    path = folder / f"dlog-1-{group}-{steps}"
+    with contextlib.suppress(OSError):
+        data = path.read_bytes()
+        body = memoryview(data)[_HASH_BYTES:]
+        if len(body) == 12 * (steps + 1) and hashlib.sha256(body).digest() == data[:_HASH_BYTES]:
+            keys = np.frombuffer(body, np.uint64, steps + 1)
+            return keys, np.frombuffer(body, np.uint32, steps + 1, offset=8 * (steps + 1))
+    table = np.empty(steps + 1, np.uint64)
+    element = group.identity()
+    for start in range(0, steps + 1, 1 << 14):
+        walk = _walk(group, element, group.generator, min(1 << 14, steps + 1 - start) + 1)
+        table[start : start + len(walk) - 1] = _keys(group, walk[:-1])
+        element = walk[-1]
+    order = np.argsort(table, kind="stable").astype(np.uint32)
+    table = table[order]
+    _keep(path, table.tobytes() + order.tobytes())
+    return table, order
+
+
+def _keep(path: Path, body: bytes) -> None:
+    """Write the file whole or not at all; a folder that cannot be written only costs time."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(body).digest() + body)
+        os.replace(name, path)

@@ -1,0 +1,105 @@
+"""Logarithms at every edge of the window, tables on disk, refusal of windows that cannot be searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smpc.bgn import dlog
+from smpc.bgn.curve import G1, G2, GT, Group
+from smpc.bgn.dlog import WINDOW_BITS, DiscreteLog, window
+from smpc.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("tables")
+    return path
+
+
+@pytest.mark.parametrize("group", [G1, GT], ids=str)
+def test_every_integer_of_a_small_window_and_none_outside(group: Group, folder: Path) -> None:
+    logarithm = DiscreteLog(group, 40, folder)
+    values = list(range(-60, 61))
+    expected = [value if abs(value) <= 40 else None for value in values]
+    assert logarithm(group.power(group.generator, values)) == expected
+
+
+@pytest.mark.parametrize("group", [G1, GT], ids=str)
+@pytest.mark.parametrize("bound", [2**26 + 12345, 2**29])
+def test_seams_between_giant_steps_and_ends_of_the_window(group: Group, bound: int, folder: Path) -> None:
+    logarithm = DiscreteLog(group, bound, folder)
+    n = logarithm.steps
+    assert 2 * n + 1 < bound
+    inside = [0, 1, n, n + 1, 2 * n, 2 * n + 1, 3 * n + 1, 3 * n + 2, bound - 1, bound]
+    for sign in (1, -1):
+        values = [sign * value for value in [*inside, bound + 1, bound + n, 3 * bound]]
+        assert logarithm(group.power(group.generator, values)) == [*values[:-3], None, None, None]
+
+
+@given(value=st.integers(-(2**24), 2**24))
+@settings(max_examples=25, deadline=None)
+def test_any_value(value: int, folder: Path) -> None:
+    assert DiscreteLog(GT, 2**24, folder)(GT.power(GT.generator, [value])) == [value]
+
+
+def test_false_hits_in_the_table_are_not_believed(folder: Path) -> None:
+    logarithm = DiscreteLog(GT, 1000, folder)
+    logarithm._order = logarithm._order[::-1]
+    assert logarithm(GT.power(GT.generator, [17])) == [None]
+
+
+def test_an_element_that_is_no_small_power_is_outside(folder: Path) -> None:
+    assert DiscreteLog(GT, 10**6, folder)(GT.power(GT.generator, [2**200])) == [None]
+
+
+def test_the_table_is_kept_and_a_damaged_one_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = GT.power(GT.generator, [900, -900])
+    assert DiscreteLog(GT, 1000, tmp_path)(values) == [900, -900]
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:40] + b"x" + whole[41:], b"", whole + b"x"):
+        path.write_bytes(damaged)
+        assert DiscreteLog(GT, 1000, tmp_path)(values) == [900, -900]
+        assert path.read_bytes() == whole
+    monkeypatch.setattr(dlog, "_walk", None)  # no table is built any more
+    DiscreteLog(GT, 1000, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert DiscreteLog(GT, 1000, tmp_path / "file")(GT.power(GT.generator, [5])) == [5]
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**WINDOW_BITS + 1])
+def test_bounds_out_of_range_are_refused(bound: int) -> None:
+    with pytest.raises(InputError, match=r"window = .*2\^42"):
+        DiscreteLog(GT, bound)
+
+
+def test_no_logarithms_in_the_second_group(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="G2"):
+        DiscreteLog(G2, 10, tmp_path)
+
+
+def test_windows_hold_value_and_noise_or_say_what_fits() -> None:
+    assert window(569, 9, 12345) == 569 * 4**9 + 12345
+    assert window(1, 21, 0) == 2**42
+    for rows, bits, tail in ((10**6, 12, 0), (2, 21, 0), (1, 20, 2**42), (10**6, 30, 10**18), (1, 1, 2**80)):
+        with pytest.raises(InputError, match=rf"fraction_bits = {bits}: .* fits") as error:
+            window(rows, bits, tail)
+        text = str(error.value)
+        if "fraction_bits" in text.split(";")[1]:
+            fewer = int(text.split(";")[1].split("fraction_bits = ")[1].split()[0])
+            scaled = -(-tail // 4 ** (bits - fewer))
+            assert window(rows, fewer, scaled) <= 2**42
+            with pytest.raises(InputError):
+                window(rows, fewer + 1, -(-tail // 4 ** (bits - fewer - 1)))
+        if " rows" in text.split(";")[1]:
+            fewest = int(text.split(";")[1].split(" rows")[0].split()[-1])
+            assert window(fewest, bits, tail) <= 2**42
+            with pytest.raises(InputError):
+                window(fewest + 1, bits, tail)

@@ -1,4 +1,4 @@
-"""Stock parties that all attack tests share."""
+"""The processes that all attack tests share: stock parties, and ours with every frame recorded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from launch.pool import Pool
+from smpc.session import Cast
 from tests.attacks.stock import StockParties
 
 
@@ -19,3 +21,19 @@ def stock_pair() -> Iterator[StockParties]:
 def stock_five() -> Iterator[StockParties]:
     with StockParties(5) as parties:
         yield parties
+
+
+@pytest.fixture(scope="session")
+def our_pair() -> Iterator[Pool]:
+    with _pool(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def our_five() -> Iterator[Pool]:
+    with _pool(5) as pool:
+        yield pool
+
+
+def _pool(parties: int) -> Pool:
+    return Pool(Cast(tuple(f"p{rank}" for rank in range(parties))), record=True)

@@ -1,19 +1,30 @@
-"""gloo's reduce leaves a value that stock CrypTen opens to rank 1 in the memory of rank 0."""
+"""gloo's reduce leaves a value that stock CrypTen opens to rank 1 in the memory of rank 0.
+
+In ours the others send their shares to the receiver, who alone adds them up.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from launch.pool import Pool
+from smpc.engine.session import CryptenSession
+from smpc.session import Held, Shared, value_of
+from tests.attacks.ours import Recorded
 from tests.attacks.recording import Recording, recording
 from tests.attacks.stock import StockParties
 
 pytestmark = pytest.mark.mpc
 
 kept: list[Recording] = []  # in a stock party: rank 0 follows the protocol and keeps its buffers
+kept_in_ours: list[Any] = []  # in a process of ours: what it opened; the pool keeps its frames
 
 
 def attack(process: int, word: int) -> int:
@@ -47,10 +58,49 @@ def open_to_rank_1(rank: int, word: int) -> int:
     return int(opened.item()) if rank == 1 else 0
 
 
-def test_value_that_stock_crypten_opens_to_rank_1_is_in_rank_0s_memory(stock_pair: StockParties) -> None:
+def by_session(s: CryptenSession, shared: Shared) -> Any:
+    opened = s.reveal(shared, to="p1", message="word", unprotected=True)
+    return value_of(opened) if s.me == "p1" else None
+
+
+def by_crypten(s: CryptenSession, shared: Shared) -> Any:
+    return shared.share.get_plain_text(dst=1) if s.is_party else None
+
+
+def by_crypten_to_all(s: CryptenSession, shared: Shared) -> Any:
+    """A wrong variant."""
+    return shared.share.get_plain_text() if s.is_party else None
+
+
+def open_in_ours(s: CryptenSession, frames: Recorded, word: int, opening: Callable[..., Any]) -> int:
+    """In a process of ours: p1's integer is shared and opened to p1; its result, 0 elsewhere."""
+    held = Held("p1", np.array([word]) if s.me == "p1" else None)
+    opened = opening(s, s.share(held, (1,)))
+    kept_in_ours.append(opened)
+    return int(opened[0]) if s.me == "p1" else 0
+
+
+def found_in_ours(pool: Pool, opening: Callable[..., Any]) -> dict[str, int]:
+    """How often a word that p1 opened in this way is in each participant's memory."""
+    word = secrets.randbits(63)
+    words = {name: {"word": word if name == "p1" else 0} for name in pool.cast.everyone}
+    assert pool.run(open_in_ours, words, opening=opening)["p1"] == word
+    return {name: attack(process.pid, word) for name, process in pool.processes.items()}
+
+
+def test_value_opened_to_one_party_is_in_the_others_memory_in_stock_crypten_and_not_in_ours(
+    stock_pair: StockParties, our_pair: Pool
+) -> None:
     word, other = (secrets.randbits(63) for _ in range(2))
     _, opened = stock_pair.run(open_to_rank_1, [{"word": 0}, {"word": word}])
 
     assert opened == word
     assert attack(stock_pair.processes[0].pid, word) > 0
     assert attack(stock_pair.processes[0].pid, other) == 0
+
+    for opening in (by_session, by_crypten):
+        found = found_in_ours(our_pair, opening)
+        assert found.pop("p1") > 0
+        assert found == {"p0": 0, "server": 0, "dealer": 0}
+    found = found_in_ours(our_pair, by_crypten_to_all)
+    assert found["p0"] > 0 and found["server"] == found["dealer"] == 0

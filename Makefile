@@ -25,6 +25,8 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(RUN) -m tests.bench.products
+	$(RUN) -m tests.bench.bench_samplers
+	$(RUN) -m tests.bench.bench_joint_noise
 
 check-system:
 	@sh ./check-system.sh $(PYTHON)

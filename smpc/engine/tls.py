@@ -65,9 +65,13 @@ class Contexts:
         context.verify_mode = ssl.CERT_REQUIRED
         context.options |= ssl.OP_NO_TICKET
         try:
-            context.load_cert_chain(identity.certificate, identity.key)
-        except (OSError, ssl.SSLError) as error:
-            raise InputError(f"key {identity.key}: does not open {identity.certificate} ({error})") from None
+            context.load_cert_chain(identity.certificate, identity.key, password="")  # or OpenSSL asks for one
+        except FileNotFoundError:
+            raise InputError(f"key {identity.key}: does not exist; `smpc keys new` makes one, --key names it") from None
+        except (OSError, ValueError):
+            raise InputError(
+                f"key {identity.key}: is no private key (PEM, no password) of the certificate {identity.certificate}"
+            ) from None
         for der in self.names:
             context.load_verify_locations(cadata=der)
         return context
@@ -80,9 +84,13 @@ class Contexts:
 def listen(address: Address, backlog: int = 64) -> socket.socket:
     """A listening socket on `address`; port 0 takes a free one."""
     try:
-        return socket.create_server(address, backlog=backlog)
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        return socket.create_server(address, family=family, backlog=backlog)
     except OSError as error:
-        raise InputError(f"address {address[0]}:{address[1]}: cannot listen there ({error.strerror})") from None
+        raise InputError(
+            f"address {address[0]} port {address[1]}: cannot listen there ({str(error.strerror).partition(' (')[0]}); "
+            "it must be a free port of this host"
+        ) from None
 
 
 def connect_all(
@@ -101,6 +109,7 @@ def connect_all(
     rank = order.index(me)
     found: dict[str, ssl.SSLSocket] = {}
     wrong: dict[str, str] = {}
+    refused: list[str] = []
     change = threading.Condition()
 
     def keep(name: str | None, connection: ssl.SSLSocket, expected: Sequence[str]) -> None:
@@ -115,7 +124,8 @@ def connect_all(
         raw.settimeout(_HANDSHAKE_SECONDS)
         try:
             connection = contexts.server.wrap_socket(raw, server_side=True)
-        except (OSError, ssl.SSLError):
+        except (OSError, ssl.SSLError) as error:
+            refused.extend(_about_certificates(error))
             raw.close()
             return
         keep(contexts.peer(connection), connection, order[rank + 1 :])
@@ -172,6 +182,19 @@ def connect_all(
             connection.close()
         name = next((name for name in missing if name in wrong), missing[0])
         host, port = addresses[name]
-        reason = wrong.get(name, "did not connect" if name in order[rank + 1 :] else "did not answer")
-        raise PeerError(f"{name} ({host}:{port}) {reason} within {seconds:g} s; start it, or correct the job file")
+        reason = wrong.get(name, "did not answer")
+        if name in order[rank + 1 :]:
+            reason = f"did not connect{f', {refused[0]}' if refused else ''}"
+        raise PeerError(
+            f"{name} ({host} port {port}) {reason}; start it, or correct the job file ({seconds:g} s passed)"
+        )
     return found
+
+
+def _about_certificates(error: OSError) -> list[str]:
+    """What a failed TLS handshake tells about the two ends' certificates, if anything."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ["but somebody whose certificate the job does not list did"]
+    if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+        return ["but somebody who does not know our certificate did"]
+    return []

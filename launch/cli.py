@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from mechanisms.guarantee import UNITS
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
@@ -21,6 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Every failure is one line on standard error and a non-zero exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
     try:
         options.command(options)
     except (SmpcError, BudgetError, LedgerError) as error:
@@ -32,7 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("smpc: out of memory; use fewer rows or columns", file=sys.stderr)
         return 1
+    except OSError as error:  # a full disk, a closed pipe
+        print(f"smpc: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End like Ctrl-C, by way of everybody's clean-up."""
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -111,7 +111,7 @@ class Job:
         return addresses, certificates
 
     def public_facts(self) -> dict[str, str]:
-        """All that participants must agree on, flat, so that a handshake can name what differs. No table paths."""
+        """What participants must agree on, flat, so that a handshake can name what differs. No table paths."""
         facts = {
             "job": self.name,
             "protocol": self.protocol,
@@ -129,11 +129,6 @@ class Job:
             facts[f"number of columns of {party.name}"] = str(len(party.columns))
             for number, column in enumerate(party.columns, 1):
                 facts[f"column {number} of {party.name}"] = f"{column.name} in [{column.low!r}, {column.high!r}]"
-        for endpoint in self.participants:
-            if endpoint.address is not None:
-                facts[f"address of {endpoint.name}"] = f"{endpoint.address[0]}:{endpoint.address[1]}"
-            if endpoint.certificate is not None:
-                facts[f"certificate of {endpoint.name}"] = fingerprint(endpoint.certificate)
         return facts
 
 

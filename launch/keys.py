@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from launch.job import NAME, NAME_RULE
 from smpc.errors import InputError
 
 VALID_DAYS = 3 * 365
@@ -22,6 +23,8 @@ def make_keys(name: str, directory: Path) -> tuple[Path, Path]:
 
     Raises InputError if either exists already: a key is never overwritten.
     """
+    if not NAME.fullmatch(name):
+        raise InputError(f"name {name!r}: must be {NAME_RULE}")
     key_path, certificate_path = directory / f"{name}.key", directory / f"{name}.crt"
     for path in (key_path, certificate_path):
         if path.exists():
@@ -44,7 +47,18 @@ def make_keys(name: str, directory: Path) -> tuple[Path, Path]:
         .sign(key, hashes.SHA256())
     )
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with open(os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(pem)
-    certificate_path.write_bytes(certificate.public_bytes(Encoding.PEM))
+    written: list[Path] = []
+    try:
+        for path, content, mode in (
+            (key_path, pem, 0o600),
+            (certificate_path, certificate.public_bytes(Encoding.PEM), 0o644),
+        ):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            written.append(path)
+            with open(descriptor, "wb") as file:
+                file.write(content)
+    except OSError as error:
+        for path in written:
+            path.unlink()
+        raise InputError(f"folder {directory}: cannot be written to ({error.strerror}); choose another --dir") from None
     return key_path, certificate_path

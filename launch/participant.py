@@ -29,7 +29,7 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
-from smpc.engine.tls import Address, Identity
+from smpc.engine.tls import Address, Identity, fingerprint
 from smpc.errors import PeerError
 from smpc.session import Cast, Held
 
@@ -40,6 +40,11 @@ class Endpoints:
 
     addresses: Mapping[str, Address]
     certificates: Mapping[str, Path]
+
+    def public_facts(self) -> dict[str, str]:
+        """What participants must agree on, as in a job."""
+        hosts = {f"address of {name}": f"{host} port {port}" for name, (host, port) in self.addresses.items()}
+        return hosts | {f"certificate of {name}": fingerprint(path) for name, path in self.certificates.items()}
 
 
 def take_part(
@@ -57,7 +62,7 @@ def take_part(
     check_free(out)
     me = identity.name
     table = _own_table(job, me)
-    facts = {**job.public_facts(), "software": "sharewise 0.1"}
+    facts = {**job.public_facts(), **endpoints.public_facts(), "software": "sharewise 0.1"}
     if table is not None:
         facts["rows"] = str(table.columns.shape[1])
     cast = Cast(tuple(party.name for party in job.parties), job.server.name, job.dealer.name)

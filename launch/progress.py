@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -51,8 +52,9 @@ class Progress:
         if self._pipe is not None:
             try:
                 print(json.dumps([self._name, phase, rows, of, sent]), file=self._pipe, flush=True)
-            except OSError:
-                self._pipe = None  # the launcher has gone; the job need not
+            except OSError:  # the launcher has gone, and with it whoever wants the results
+                self._pipe = None
+                os.kill(os.getpid(), signal.SIGTERM)
         elif self._terminal:
             print(line(phase, rows, of, sent), end="", file=sys.stderr, flush=True)
 

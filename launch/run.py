@@ -71,7 +71,8 @@ def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict
                 stdout=errors,
                 stderr=errors,
                 pass_fds=(handle, board.write),
-                env={**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")},
+                # this folder's files are no modules; the participants share this machine's cores
+                env={"OMP_NUM_THREADS": "1", **os.environ, "PYTHONSAFEPATH": "1"},
             )
     for listener in listeners.values():
         listener.close()

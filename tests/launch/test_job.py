@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from launch.job import Job, JobError, load_job
 from launch.keys import make_keys
+from launch.participant import Endpoints
 from smpc.engine.handshake import MAX_FACT_KEY, MAX_FACT_VALUE
 from smpc.errors import InputError
 from tests.launch.jobs import Raw, valid_job, write_job
@@ -315,7 +316,8 @@ def test_an_unusable_certificate_file(tmp_path: Path) -> None:
 
 
 def public(folder: Path, job: dict[str, Any]) -> dict[str, str]:
-    return load_job(write_job(folder, job)).public_facts()
+    loaded = load_job(write_job(folder, job))
+    return loaded.public_facts() | Endpoints(*loaded.endpoints()).public_facts()
 
 
 def test_public_facts_hold_no_place_of_a_table(tmp_path: Path) -> None:
@@ -432,4 +434,4 @@ def check(job: Job) -> None:
     for party in job.parties:
         assert job.features(party.name)
         assert all(math.isfinite(column.low) and column.low < column.high for column in party.columns)
-    assert all(value.isprintable() for value in job.public_facts().values() if "certificate" not in value)
+    assert all(value.isprintable() for value in job.public_facts().values())

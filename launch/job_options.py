@@ -56,8 +56,9 @@ def read_options(where: str, job: Fields, budgets: Mapping[Pair, Fraction]) -> O
             delta = validate.delta(_exact(job.get("delta")))
         except (TypeError, ValueError):
             raise job.fail("delta", "a number between 0 and 1 like 1e-6, under one over the number of people") from None
+    margin = job.number("margin", 4, 0.01, 100)
     try:
-        return Options(**chosen, delta=delta, margin=job.number("margin", 4, 0.01, 100), budgets=dict(budgets))
+        return Options(**chosen, delta=delta, margin=margin, budgets=dict(budgets))
     except InputError as error:
         raise JobError(f"{where}: {error}") from None
 
@@ -81,6 +82,7 @@ def option_facts(options: Options) -> dict[str, str]:
     """The options as public facts of a handshake."""
     facts = {key: getattr(options, key) for key in _CHOICES}
     facts |= {"delta": str(options.delta or 0), "margin": repr(options.margin)}
+    facts["number of budgets"] = str(len(options.budgets))
     return facts | {
         f"budget of {k} and {l}" if k != l else f"budget of {k}": str(e) for (k, l), e in options.budgets.items()
     }

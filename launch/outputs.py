@@ -17,7 +17,7 @@ from smpc.errors import InputError
 
 def check_free(out: Path) -> None:
     """Refuse an output folder that holds something, before any work is done."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"--out {out}: exists and is not an empty folder; name another, or remove it")
     parent = out.absolute().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
@@ -27,8 +27,9 @@ def check_free(out: Path) -> None:
 def write_folder(out: Path, files: Mapping[str, str]) -> None:
     """Write `files` (name to text) as the new folder `out` in one rename."""
     check_free(out)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+    temporary = None
     try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
         for name, text in files.items():
             with open(temporary / name, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -39,7 +40,8 @@ def write_folder(out: Path, files: Mapping[str, str]) -> None:
             out.rmdir()
         temporary.rename(out)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
         raise InputError(f"--out {out}: cannot be written ({error.strerror}); nothing was kept") from None
 
 

@@ -64,7 +64,9 @@ def take_part(
     table = _own_table(job, me)
     facts = {**job.public_facts(), **endpoints.public_facts(), "software": "sharewise 0.1"}
     if table is not None:
-        facts["rows"] = str(table.columns.shape[1])
+        rows = table.columns.shape[1]
+        facts["rows"] = str(rows)
+        Plan.make(schema_of(job, rows), **job.plan_arguments)  # what the ring cannot hold is told before any connection
     cast = Cast(tuple(party.name for party in job.parties), job.server.name, job.dealer.name)
     progress.say(f"{me}: waiting for the others")
     network, agreement = join(

@@ -21,6 +21,8 @@ from smpc.engine.tls import listen
 from smpc.errors import PeerError
 
 _STOP_SECONDS = 5.0
+# like `python -m launch`, but files of the working folder are no modules
+_SMPC = "import sys; sys.path[:] = filter(None, sys.path); from launch.cli import main; sys.exit(main())"
 _MODEL_FILES = ("model.json", "guarantee.json", "transcript.jsonl")
 
 
@@ -60,7 +62,7 @@ def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict
     (folder / "endpoints.json").write_text(json.dumps(endpoints))
     for name in names:
         handle = listeners[name].fileno()
-        command = [sys.executable, "-m", "launch", "party", str(job_path), "--as", name]
+        command = [sys.executable, "-c", _SMPC, "party", str(job_path), "--as", name]
         command += ["--out", str(folder / f"{name}.out"), "--key", str(keys[name][0])]
         command += ["--endpoints", str(folder / "endpoints.json"), "--listen-fd", str(handle)]
         command += ["--progress-fd", str(board.write)]
@@ -71,8 +73,7 @@ def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict
                 stdout=errors,
                 stderr=errors,
                 pass_fds=(handle, board.write),
-                # this folder's files are no modules; the participants share this machine's cores
-                env={"OMP_NUM_THREADS": "1", **os.environ, "PYTHONSAFEPATH": "1"},
+                env={"OMP_NUM_THREADS": "1", **os.environ},  # the participants share this machine's cores
             )
     for listener in listeners.values():
         listener.close()
@@ -106,13 +107,14 @@ def _first_failure(processes: Mapping[str, subprocess.Popen[bytes]], board: Boar
         name: text.splitlines()[-1].removeprefix("smpc: ") if text else "ended without a word"
         for name, text in lines.items()
     }
-    own = {
-        name: text
-        for name, text in told.items()
-        if not any(text.startswith(f"{n} ") or text.startswith(f"{n}: ") for n in processes if n != name)
-    }
+    own = {name: text for name, text in told.items() if not any(_about(n, text) for n in processes if n != name)}
     name, text = next(iter((own or told).items()))
-    return text if text.startswith(name) else f"{name}: {text}"
+    return text if _about(name, text) else f"{name}: {text}"
+
+
+def _about(name: str, text: str) -> bool:
+    """Whether a line's first word is this participant."""
+    return text.startswith((f"{name} ", f"{name}: "))
 
 
 def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:

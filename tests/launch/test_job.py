@@ -168,6 +168,20 @@ INTERVAL = "need low < high, both within +-1e+100, further apart than 1e-09 of t
         (["job", "fraction_bits"], 31, "[job]: fraction_bits = 31 must be a whole number from 1 to 30"),
         (["job", "fraction_bits"], True, "[job]: fraction_bits = true must be a whole number from 1 to 30"),
         (["job", "fraction_bits"], Raw("2.0"), "[job]: fraction_bits = 2.0 must be a whole number from 1 to 30"),
+        (["job", "mechanism"], "laplacian", "[job]: mechanism = 'laplacian' must be one of laplace, gaussian"),
+        (["job", "repair"], 3, "[job]: repair = 3 must be one of ridge"),
+        (["job", "margin"], 0, "[job]: margin = 0 must be a number from 0.01 to 100"),
+        (["job", "margin"], Raw("nan"), "[job]: margin = nan must be a number from 0.01 to 100"),
+        (["job", "delta"], Raw("1e-6"), "delta = 1/1000000: mechanism = 'gaussian' needs one in (0, 1), the others"),
+        (["job", "delta"], 0, "[job]: delta = 0 must be a number between 0 and 1 like 1e-6"),
+        (["job", "delta"], Raw("1e-999999999"), "[job]: delta = 1E-999999999 must be a number between 0 and 1 like"),
+        (["job", "mechanism"], "gaussian", "delta = None: mechanism = 'gaussian' needs one in (0, 1), the others"),
+        (["job", "release"], "ordered", "release = 'ordered' exists to reproduce the source"),
+        (["budgets"], 3, "[budgets] is 3: must be a table of keys and values"),
+        (["budgets"], {"c": 1}, "[budgets]: unknown key 'c'; known keys: a, b, a+b, b+a"),
+        (["budgets"], {"a": 0}, "[budgets]: a = 0 must be a number above 0 and up to 50"),
+        (["budgets"], {"a+b": 1, "b+a": 1}, "[budgets]: b+a is given twice, in both orders; leave one out"),
+        (["budgets"], {"a": 1}, "epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out"),
         (["label", "party"], "c", "[label]: party = 'c' must be one of a, b"),
         (["label", "party"], "a", "[label]: column = 'y' must be one of u, v"),
         (["label", "column"], "z", "[label]: column = 'z' must be one of w, y"),
@@ -336,6 +350,10 @@ def test_public_facts_hold_no_place_of_a_table(tmp_path: Path) -> None:
         (["job", "fraction_bits"], 12),
         (["job", "clip"], True),
         (["label", "column"], "w"),
+        (["job", "loss"], "logistic"),
+        (["job", "sensitivity"], "paper"),
+        (["job", "repair"], "none"),
+        (["job", "margin"], 5),
         (["server", "name"], "solver"),
         (["dealer", "name"], "helper"),
         (["party"], valid_job()["party"][::-1]),
@@ -361,6 +379,16 @@ def test_a_difference_in_the_job_is_a_difference_in_a_fact_that_both_state(
     place[path[-1]] = value
     one, two = public(tmp_path, job), public(tmp_path, other)
     assert [key for key in one.keys() & two.keys() if one[key] != two[key]]
+
+
+def test_budgets_that_only_one_side_has_are_a_difference(tmp_path: Path) -> None:
+    job = open_job(tmp_path)
+    del job["job"]["epsilon"]
+    job["budgets"] = {"a": 1, "b": 1}
+    one = public(tmp_path, job)
+    job["budgets"]["a+b"] = 1
+    two = public(tmp_path, job)
+    assert [key for key in one.keys() & two.keys() if one[key] != two[key]] == ["number of budgets"]
 
 
 def test_the_longest_facts_fit_into_a_handshake(tmp_path: Path) -> None:
@@ -429,7 +457,7 @@ def test_a_job_file_changed_at_random_is_a_job_or_one_line(
 
 def check(job: Job) -> None:
     """What every accepted job must have, whatever the file said."""
-    assert job.epsilon > 0 and 1 <= job.deadline <= 3600
+    assert (job.epsilon or 1) > 0 and 1 <= job.deadline <= 3600
     assert len({endpoint.name for endpoint in job.participants}) == len(job.parties) + 2 >= 4
     for party in job.parties:
         assert job.features(party.name)

@@ -1,0 +1,174 @@
+"""What a newcomer gets wrong on the command line: one line each, which says what to do, and nothing written."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launch.cli import main
+from launch.keys import make_keys
+from tests.launch.jobs import valid_job, write_job
+from tests.launch.processes import SMPC, environment
+
+Job = dict[str, Any]
+
+
+def hosted_job() -> Job:
+    """The valid job for participants on hosts of their own."""
+    job = valid_job()
+    for number, endpoint in enumerate([*job["party"], job["server"], job["dealer"]], 1):
+        endpoint |= {"address": f"127.0.0.{number}:7001", "certificate": f"{endpoint['name']}.crt"}
+    return job
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder: a job with certificates, keys and tables."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "server", "dealer"):
+        make_keys(name, tmp_path)
+    (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n")
+    (tmp_path / "b.csv").write_text("person,w,y\n1,0,0\n2,1,1\n")
+    write_job(tmp_path, hosted_job())
+    return tmp_path
+
+
+def rewrite(folder: Path, change: Callable[[Job], Any]) -> None:
+    job = hosted_job()
+    change(job)
+    write_job(folder, job)
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line on standard error of a command that fails and writes nothing."""
+    before = sorted(folder.rglob("*"))
+    assert main(arguments) == 1
+    output, errors = capsys.readouterr()
+    assert output == "" and errors.startswith("smpc: ") and errors.count("\n") == 1, errors
+    assert sorted(folder.rglob("*")) == before
+    return errors.removeprefix("smpc: ").rstrip("\n")
+
+
+RUN = ("run", "job.toml", "--out", "out")
+PARTY = ("party", "job.toml", "--as", "a", "--out", "out")
+
+
+def test_wrong_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(folder, capsys, "run", "jop.toml", "--out", "out") == (
+        "jop.toml: cannot be read (No such file or directory)"
+    )
+
+
+def test_typo_in_a_key(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, lambda job: job["job"].update(epsilom=1))
+    assert refused(folder, capsys, *RUN) == "job.toml: [job]: unknown key 'epsilom'; did you mean 'epsilon'?"
+
+
+def test_bounds_in_percent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, lambda job: job["party"][0]["columns"].update(u=["0%", "100%"]))
+    assert refused(folder, capsys, *RUN) == (
+        "job.toml: columns of a: u = ['0%', '100%'] must be [low, high], two numbers: the public bounds of its values"
+    )
+
+
+def test_as_a_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(folder, capsys, "party", "job.toml", "--as", "bob", "--out", "out") == (
+        "--as bob: the job's participants are a, b, server, dealer"
+    )
+
+
+def test_a_job_for_one_host_on_many(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, lambda job: job["server"].pop("address"))
+    assert refused(folder, capsys, *PARTY).startswith(
+        "job.toml: server needs an address and a certificate to take part on its own host; make the certificate with"
+    )
+
+
+def test_a_certificate_not_yet_received(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "dealer.crt").unlink()
+    line = refused(folder, capsys, *PARTY)
+    assert line.startswith("certificate dealer.crt: cannot be read as PEM (") and "`smpc keys new`" in line
+
+
+def test_out_is_reused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "model.json").touch()
+    for command in (RUN, PARTY, ("demo", "--out", "out")):
+        assert refused(folder, capsys, *command) == (
+            "--out out: exists and is not an empty folder; name another, or remove it"
+        )
+
+
+@pytest.mark.parametrize("out", ["no/such/out", "a.csv", "a.csv/out"])
+def test_out_cannot_be_made(folder: Path, capsys: pytest.CaptureFixture[str], out: str) -> None:
+    for command in (("run", "job.toml"), ("party", "job.toml", "--as", "a")):
+        assert refused(folder, capsys, *command, "--out", out).startswith(f"--out {out}: ")
+
+
+def test_key_missing_or_anothers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(folder, capsys, *PARTY, "--key", "b.key") == (
+        "key b.key: is no private key (PEM, no password) of the certificate a.crt"
+    )
+    (folder / "a.key").unlink()
+    assert refused(folder, capsys, *PARTY) == "key a.key: does not exist; `smpc keys new` makes one, --key names it"
+
+
+def test_port_in_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        rewrite(folder, lambda job: job["party"][0].update(address=f"127.0.0.1:{port}"))
+        assert refused(folder, capsys, *PARTY) == (
+            f"address 127.0.0.1 port {port}: cannot listen there (Address already in use); "
+            "it must be a free port of this host"
+        )
+
+
+def test_anothers_host(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, lambda job: job["party"][0].update(address="192.0.2.1:7001"))  # TEST-NET: nobody's
+    assert "cannot listen there (Cannot assign requested address); it must" in refused(folder, capsys, *PARTY)
+
+
+def test_table_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.csv").unlink()
+    assert refused(folder, capsys, *PARTY) == "a.csv: does not exist; the job file's `table` names it"
+
+
+def test_more_fraction_bits_than_the_ring_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, lambda job: job["job"].update(fraction_bits=31))
+    assert refused(folder, capsys, *RUN) == "job.toml: [job]: fraction_bits = 31 must be a whole number from 1 to 30"
+
+
+@pytest.mark.parametrize("arguments", [(), ("frobnicate",), ("run",), ("run", "job.toml"), ("keys",), ("party", "x")])
+def test_usage(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: smpc") and "error: " in error
+
+
+def test_files_of_the_working_folder_are_no_modules(folder: Path) -> None:
+    """Whoever keeps a launch.py beside the tables still gets ours in every participant."""
+    for name in ("launch.py", "smpc.py", "numpy.py", "socket.py"):
+        (folder / name).write_text("raise SystemExit('the wrong module')\n")
+    (folder / "a.csv").write_text("person,u,v\n")  # fails in a participant, before anything takes long
+    code = "import sys; from launch.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [SMPC[0], "-c", f"import sys; sys.path.remove(''); {code}", *RUN]
+    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "smpc: a: a.csv: has 0 data rows; needs at least 2\n"
+
+
+def test_the_console_script_ignores_modules_of_the_working_folder(folder: Path) -> None:
+    """`smpc` itself, as pip installs it, has no working folder on its path."""
+    script = Path(SMPC[0]).with_name("smpc")
+    if not script.exists():
+        pytest.skip("the console script is not installed beside this Python")
+    (folder / "launch.py").write_text("raise SystemExit('the wrong module')\n")
+    done = subprocess.run([script, "run", "none.toml", "--out", "o"], cwd=folder, capture_output=True, text=True)
+    assert done.stderr == "smpc: none.toml: cannot be read (No such file or directory)\n"

@@ -1,0 +1,95 @@
+"""Result files: all of them or none, never over others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launch.outputs import check_free, write_folder
+from smpc.errors import InputError
+
+FILES = {"model.json": "{}\n", "transcript.jsonl": "ä\n" * 1000}
+
+
+def test_written_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_folder(out, FILES)
+    assert {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()} == FILES
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert out.stat().st_mode & 0o777 == 0o755
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    write_folder(out, FILES)
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+
+
+@pytest.mark.parametrize("kind", ["full folder", "file", "dangling link"])
+def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "out"
+    if kind == "full folder":
+        out.mkdir()
+        (out / "mine").touch()
+    elif kind == "file":
+        out.write_text("mine")
+    else:
+        out.symlink_to("nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    for write in (check_free, lambda path: write_folder(path, FILES)):
+        with pytest.raises(InputError, match=r"--out .*/out: exists and is not an empty folder; name another"):
+            write(out)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_folder_to_write_into(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "none" / "out", tmp_path / "file" / "out"):
+        with pytest.raises(InputError, match=rf"--out {out}: {out.parent} is not a folder that can be written to"):
+            check_free(out)
+    with pytest.raises(InputError, match=r"--out /proc/out: cannot be written \(.*\); nothing was kept"):
+        write_folder(Path("/proc/out"), FILES)
+
+
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root writes into read-only folders")
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="is not a folder that can be written to; make it first"):
+        check_free(tmp_path / "out")
+
+
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+def test_a_failure_on_the_way_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "rename")), fail)
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); nothing was kept"):
+        write_folder(tmp_path / "out", FILES)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small file system here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk(tiny_disk: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); nothing was kept"):
+        write_folder(tiny_disk / "out", {"model.json": "{}\n", "transcript.jsonl": "x" * 100_000})
+    assert not list(tiny_disk.iterdir())
+    write_folder(tiny_disk / "out", {"model.json": "{}\n"})

@@ -20,6 +20,7 @@ from smpc.products import ProductPlan
 MAX_ROWS = 1 << 40
 MAX_WIDTH = 1 << 14
 MAX_ELEMENTS = 1 << 25
+MAX_OPTION = 1 << 10  # of a convolution: its padding makes memory, too
 TUPLES = ("additive", "square", "binary", "wraps", "B2A")
 OPERATIONS = ("mul", "matmul", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
 CONVOLUTION = ("stride", "padding", "output_padding", "dilation", "groups")
@@ -62,15 +63,18 @@ class Dealer:
             self._network.send(l, "correction", correction)
 
     def _tuple(self, kind: str, request: dict[str, object]) -> None:
-        from smpc.engine.tuples import (
-            correction,
-        )  # torch and crypten: only a dealer that is asked for tuples needs them
+        from smpc.engine.tuples import correction, product_shape  # imports torch and crypten: only here
 
-        sizes, operation, options = _tuple_request(kind, request, self._parties[0])
+        first = self._parties[0]
+        sizes, operation, options = _tuple_request(kind, request, first)
+        try:
+            result = product_shape(sizes, operation, options) if len(sizes) == 2 else sizes[0]
+        except (RuntimeError, TypeError, ValueError):
+            raise PeerError(f"{first}: {operation} of {sizes} with {options} is no product") from None
+        if math.prod(result) > MAX_ELEMENTS:
+            raise PeerError(f"{first}: a {kind} request with a result of {result}, at most {MAX_ELEMENTS} elements")
         seeds = [self._seeds[name] for name in self._parties]
-        self._network.send(
-            self._parties[0], "correction", correction(kind, seeds, self._number, sizes, operation, options)
-        )
+        self._network.send(first, "correction", correction(kind, seeds, self._number, sizes, operation, options))
 
 
 def _plan(request: dict[str, object], parties: Sequence[str]) -> ProductPlan:
@@ -84,8 +88,9 @@ def _plan(request: dict[str, object], parties: Sequence[str]) -> ProductPlan:
         or not set(widths) <= set(parties)
         or not all(isinstance(width, int) and 1 <= width <= MAX_WIDTH for width in widths.values())
         or not isinstance(blocks, list)
-        or not all(isinstance(block, list) and len(block) == 2 and set(block) <= set(widths) for block in blocks)
-        or not all(frozenset(block) in allowed for block in blocks)
+        or not all(isinstance(block, list) and all(isinstance(name, str) for name in block) for block in blocks)
+        or not all(frozenset(block) in allowed and set(block) <= set(widths) for block in blocks)
+        or not all(len(block) == 2 for block in blocks)
         or len({frozenset(block) for block in blocks}) != len(blocks)
     ):
         raise PeerError(
@@ -108,7 +113,7 @@ def _tuple_request(
         or operation not in OPERATIONS
         or not isinstance(options, dict)
         or not set(options) <= set(CONVOLUTION)
-        or not all(_is_shape([value] if isinstance(value, int) else value) for value in options.values())
+        or not all(_is_option([value] if isinstance(value, int) else value) for value in options.values())
     ):
         raise PeerError(
             f"{first}: a {kind} request outside the dealer's limits ({MAX_ELEMENTS} elements, {OPERATIONS})"
@@ -124,3 +129,7 @@ def _is_shape(size: object) -> bool:
         and all(isinstance(length, int) and not isinstance(length, bool) and length >= 0 for length in size)
         and math.prod(size) <= MAX_ELEMENTS
     )
+
+
+def _is_option(value: object) -> bool:
+    return _is_shape(value) and isinstance(value, list) and all(number <= MAX_OPTION for number in value)

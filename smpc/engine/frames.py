@@ -109,12 +109,14 @@ class FrameReader:
         shape = struct.unpack(f"<{dimensions}Q", bytes(self._rest or b"")[: 8 * dimensions])
         if size > MAX_PAYLOAD or math.prod(shape) * DTYPES[dtype].itemsize != size:
             raise PeerError(f"{self._peer} sent a frame of shape {shape} with {size} bytes")
-        # a one-dimensional buffer first: memoryview.cast needs C order and no zero sizes
-        return np.empty(shape, dtype=DTYPES[dtype]) if size else np.zeros(shape, dtype=DTYPES[dtype])
+        try:
+            return np.empty(shape, dtype=DTYPES[dtype])
+        except ValueError:  # no bytes, but dimensions that no array can have
+            raise PeerError(f"{self._peer} sent a frame of shape {shape}") from None
 
     def _finish(self) -> Frame:
         kind, _, dimensions, _, round_, chain, _ = HEADER.unpack(self._fixed)
-        label = bytes(self._rest or b"")[8 * dimensions :].decode("ascii", "replace")
+        label = bytes(self._rest or b"")[8 * dimensions :].decode(errors="replace")
         if kind not in tuple(Kind) or self._payload is None:
             raise PeerError(f"{self._peer} sent a frame of unknown kind {kind}")
         label = "".join(c if c.isprintable() else "?" for c in label)  # it may reach a terminal

@@ -41,7 +41,7 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     PeerError with both sides of every public fact that differs.
     """
     halves: dict[str, bytes] = {}
-    told: dict[str, dict[str, str]] = {network.me: dict(facts)}
+    told = {network.me: _plain_facts(facts)}
     nonce = os.urandom(32)
     mine = {name: os.urandom(32) for name in network.peers}
     for name in network.peers:
@@ -57,7 +57,7 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
                 raise ValueError
         except (KeyError, ValueError):
             raise PeerError(f"{name}: its hello is malformed; is it the same version of the software?") from None
-        told[name] = {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, value in theirs.items()}
+        told[name] = _plain_facts(theirs)
     common = _compare(network, told)
     joint = hashlib.sha256(b"".join(nonces[name] for name in network.order)).digest()
     keys = {}
@@ -69,8 +69,12 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     return Agreement(joint, keys, common)
 
 
+def _plain_facts(facts: Mapping[str, object]) -> dict[str, str]:
+    return {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, value in facts.items()}
+
+
 def _plain(text: object, longest: int) -> str:
-    """What a peer says, fit for a terminal."""
+    """What a participant says, fit for a terminal."""
     return "".join(c if c.isprintable() else "?" for c in str(text)[:longest])
 
 

@@ -125,7 +125,7 @@ class Network:
         data = self.receive(peer, label, np.uint8, None, scripted=scripted)
         try:
             message = json.loads(data.tobytes())
-        except ValueError:
+        except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
             raise PeerError(f"{peer}: '{label}' is not a JSON object")
@@ -144,12 +144,19 @@ class Network:
         self._service.leaving = True
         for link in self._links.values():
             self._post(link, Kind.BYE, "goodbye", 0, None)
-        self._service.until(lambda: all(link.finished and not link.wants_write for link in self._links.values()))
+        links = self._links.values()
+        self._service.until(
+            lambda: any(link.inbox for link in links) or all(link.finished and not link.wants_write for link in links)
+        )
+        unread = next((link for link in links if link.inbox), None)
+        if unread is not None:
+            self._service.fail(
+                PeerError(f"{unread.peer} sent '{unread.inbox[0].describe()}', which no step of {self.me} waits for")
+            )
+        if self._service.failure is not None:
+            self.abort(self._service.failure)
         self._service.close()
         self._check()
-        for link in self._links.values():
-            if link.inbox:
-                raise PeerError(f"{link.peer} sent '{link.inbox[0].describe()}', which no step waits for")
 
     def abort(self, error: BaseException) -> None:
         """Tell the others, in one line that holds no data, and close."""

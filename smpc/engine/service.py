@@ -39,6 +39,7 @@ class Service:
         self._turn = threading.Lock()
         self._selector = selectors.DefaultSelector()
         self._interests: dict[str, int] = {}
+        self._held_back: set[Link] = set()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -101,6 +102,10 @@ class Service:
 
     def _serve(self, timeout: float) -> None:
         """One turn: wait for events, write, read, look for silence. The caller holds the turn."""
+        for link in [link for link in self._held_back if link.wants_read]:
+            self._held_back.discard(link)
+            self._read(link)
+            timeout = 0.0
         for link in self._links:
             reads = link.wants_read and not link.finished  # behind a goodbye comes only the closed connection
             wanted = (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if link.wants_write else 0)
@@ -139,13 +144,18 @@ class Service:
             while not link.finished:
                 for frame in link.read():
                     self._take(link, frame)
-                if not (link.pending and link.wants_read):
+                if not link.pending:
+                    return
+                if not link.wants_read:
+                    self._held_back.add(link)  # decrypted already: no selector sees the rest
                     return
         except PeerError as error:
             link.finished = True
             self.fail(PeerError(f"{error} at '{self.step}'"))
 
     def _take(self, link: Link, frame: Frame) -> None:
+        if link.finished:
+            return  # behind a goodbye nothing counts
         if frame.kind is Kind.DATA:
             self._arrived(link, frame)
         elif frame.kind is Kind.BYE:
@@ -161,5 +171,7 @@ class Service:
                 continue
             if not self.leaving:  # a heartbeat behind our goodbye could meet a closed socket
                 link.post(Kind.HEARTBEAT, "", 0, bytes(8), None)
-            if link.wants_read and now - link.heard > self._deadline:
+            if not link.wants_read:
+                link.heard = now  # its heartbeats stand behind what we have not taken yet
+            if now - link.heard > self._deadline:
                 self.fail(PeerError(f"{link.peer} is silent for {self._deadline:g} s at '{self.step}'"))

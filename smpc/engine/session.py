@@ -170,7 +170,7 @@ class CryptenSession(Session):
         return self._tensor(share + noise.reshape(share.shape))
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
-        label = "share"
+        label = self.network.step  # names the message, so that parties that open different values both show theirs
         total = np.zeros(shared.shape, dtype=np.int64)
         if self.is_party:  # re-shared first: the receiver sees no single share and no single party's noise
             total = np.asarray(self._integers(shared.share) + self._sharing.zero(shared.shape))

@@ -112,7 +112,7 @@ def add_up_in_ours(s: CryptenSession, frames: Recorded, own: Integers | None, ne
         opened = s.reveal(total, to=s.cast.server, message="sum", unprotected=True)
     if s.is_party:
         return {rank: pair.given for rank, pair in pairs.items()}
-    return payloads(frames, "received", s.cast.parties[MIDDLE], "share")[-1], value_of(opened)
+    return payloads(frames, "received", s.cast.parties[MIDDLE], "reveal: sum")[-1], value_of(opened)
 
 
 def entries_read_in_ours(pool: Pool, neighbours_only: bool) -> dict[tuple[int, ...], int]:
@@ -124,6 +124,8 @@ def entries_read_in_ours(pool: Pool, neighbours_only: bool) -> dict[tuple[int, .
     runs = pool.run(add_up_in_ours, held, neighbours_only=neighbours_only)
     share, opened = runs[pool.cast.server]
     assert np.array_equal(opened, inputs.sum(axis=0))
+    for party in pool.cast.parties:  # fresh for every input, and once more before the sum is opened
+        assert {len(words) for words in runs[party].values()} == {PARTIES + 1}
     read = {}
     others = [rank for rank in range(PARTIES) if rank != MIDDLE]
     for size in range(1, PARTIES):

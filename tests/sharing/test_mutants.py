@@ -47,7 +47,9 @@ def check_noise_comes_before_opening() -> None:
 
     with Sessions(3, record=True) as running:
         opened = running.run(task)["server"]._value
-        got = [share for party in running.cast.parties for share in views.received(running, "server", party, "share")]
+        got = [
+            share for party in running.cast.parties for share in views.received(running, "server", party, "reveal: x")
+        ]
     draws = [words_of(party).words(SIZE).view(np.int64) for party in running.cast.parties]
     assert np.array_equal(opened, SECRET + sum(draws))
     sums = subset_sums(got)
@@ -117,9 +119,9 @@ def noise_after_opening(patch: Patch) -> None:
     def reveal(self: CryptenSession, shared: Shared, to: str) -> Any:
         opened = real(self, shared, to)
         if self.is_party:
-            self.network.send(to, "share", value_of(late[self.me].draws[self.me]))
+            self.network.send(to, "reveal: x", value_of(late[self.me].draws[self.me]))
             return opened
-        own = [self.network.receive(party, "share", np.int64, shared.shape) for party in self.cast.parties]
+        own = [self.network.receive(party, "reveal: x", np.int64, shared.shape) for party in self.cast.parties]
         return Held(to, np.add.reduce([value_of(opened), *own]))
 
     patch.setattr(CryptenSession, "_add_noise", add_noise)
@@ -131,7 +133,7 @@ def one_share_dropped(patch: Patch) -> None:
 
     def receive(self: Network, peer: str, label: str, *args: Any, **kwargs: Any) -> Any:
         array = real(self, peer, label, *args, **kwargs)
-        return np.zeros_like(array) if (peer, label) == ("p2", "share") else array
+        return np.zeros_like(array) if (peer, label) == ("p2", "reveal: x") else array
 
     patch.setattr(Network, "receive", receive)
 

@@ -20,7 +20,7 @@ from tests.harness import ArraySession, Sessions
 from tests.sharing.exact import exact, integers, ring
 from tests.support import held
 
-few = settings(max_examples=40)
+few = settings(max_examples=40, deadline=None)
 rows_and_block_bytes = st.tuples(st.integers(1, 9), st.sampled_from([8, 40, 100, 1 << 19]))
 
 

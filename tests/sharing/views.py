@@ -44,7 +44,7 @@ def opening(parties: int, honest: tuple[str, str]) -> Callable[[int], View]:
                     s.reveal(Shared((WORDS,), 0, share), to="server", message="x", unprotected=True)
 
             running.run(task)
-            first, second = received(running, "server", owner, "share")
+            first, second = received(running, "server", owner, "reveal: x")
             arrays = {"SHARE": first, "NEXT": second}
             for colluder in set(running.cast.parties) - set(honest):
                 _, agreement = running.participants.joined[colluder]

@@ -1,0 +1,85 @@
+"""A peer far ahead of us is held back; that neither stalls a stream nor is taken for silence."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smpc.engine import link
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from tests.harness import Participants, cast_of
+
+
+def both(sender: Any, receiver: Any, *, deadline: float) -> Any:
+    with Participants(cast_of(2, dealer=False), deadline=deadline) as everyone:
+        return everyone.run({"p0": receiver, "p1": sender})["p0"]
+
+
+def sends(count: int, size: int, ready: threading.Event) -> Any:
+    def work(network: Network, agreement: Agreement) -> None:
+        ready.wait(5)
+        for number in range(count):
+            network.send("p0", "x", np.full(size, number))
+
+    return work
+
+
+@pytest.mark.parametrize("count", [21, 22, 43])
+def test_the_last_messages_do_not_wait_for_a_heartbeat(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "BACKLOG", 5000)
+    ready = threading.Event()
+
+    def work(network: Network, agreement: Agreement) -> float:
+        with network._service._turn:  # all messages arrive before the first is read
+            ready.set()
+            time.sleep(0.02)
+        start = time.monotonic()
+        for number in range(count):
+            assert network.receive("p1", "x", np.int64, (100,))[0] == number
+        return time.monotonic() - start
+
+    assert both(sends(count, 100, ready), work, deadline=30.0) < 1.0
+
+
+def test_a_slow_reader_does_not_blame_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "BACKLOG", 5000)
+    monkeypatch.setattr(link, "_TURN", 3)  # one message a turn
+    ready = threading.Event()
+    ready.set()
+
+    def work(network: Network, agreement: Agreement) -> str:
+        for _ in range(2):
+            time.sleep(0.5)  # longer than the deadline, at work
+            network.receive("p1", "x", np.int64, (1000,))
+            time.sleep(0.1)
+            network.send("p1", "still here", np.zeros(1))
+        for _ in range(8):
+            network.receive("p1", "x", np.int64, (1000,))
+        return "all read"
+
+    def sender(network: Network, agreement: Agreement) -> None:
+        sends(10, 1000, ready)(network, agreement)
+        for _ in range(2):
+            network.receive("p0", "still here", np.float64, (1,))
+
+    assert both(sender, work, deadline=0.4) == "all read"
+
+
+def test_memory_for_a_peer_that_runs_ahead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "BACKLOG", 1 << 20)
+    ready = threading.Event()
+    ready.set()
+
+    def work(network: Network, agreement: Agreement) -> int:
+        time.sleep(0.3)
+        kept = sum(frame.payload.nbytes for frame in network._links["p1"].inbox)
+        for _ in range(100):
+            network.receive("p1", "x", np.int64, (1 << 14,))
+        return kept
+
+    assert both(sends(100, 1 << 14, ready), work, deadline=30.0) < 3 << 20  # of 13 MB sent

@@ -1,0 +1,143 @@
+"""The dealer serves numbered requests of known kinds and bounded size; anything else ends the job with a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smpc.engine import dealer as limits
+from smpc.engine.crossproduct import Correlation, mask, pad
+from smpc.engine.dealer import Dealer
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from smpc.errors import PeerError
+from smpc.products import ProductPlan
+from smpc.ring import inner
+from tests.harness import Participants, Sessions, cast_of
+
+PRODUCT = {"kind": "product", "number": 0, "rows": 3, "widths": {"p0": 1, "p1": 2}, "blocks": [["p0", "p1"]]}
+SQUARE = {"kind": "square", "number": 0, "sizes": [[2]]}
+ADDITIVE = {"kind": "additive", "number": 0, "sizes": [[2], [2]], "operation": "mul", "options": {}}
+
+
+def asked(*requests: Any, sender: str = "p0") -> dict[str, Any]:
+    """Outcomes when `sender` asks the dealer this; p0 goes on to its goodbye."""
+
+    def party(network: Network, _: Agreement) -> Any:
+        if network.me == sender:
+            for request in requests:
+                network.send_json("dealer", "request", request)
+        network.finish()
+
+    def serve(network: Network, agreement: Agreement) -> None:
+        Dealer(network, agreement, ("p0", "p1")).serve()
+        network.finish()
+
+    everyone = Participants(cast_of(2), deadline=5.0)
+    return everyone.outcomes({name: serve if name == "dealer" else party for name in everyone.cast.everyone})
+
+
+BAD = {
+    "unknown kind": {**PRODUCT, "kind": "shutdown"},
+    "kind that is no text": {**PRODUCT, "kind": ["product"]},
+    "no kind": {"number": 0},
+    "number ahead": {**PRODUCT, "number": 1},
+    "number as text": {**PRODUCT, "number": "0"},
+    "rows zero": {**PRODUCT, "rows": 0},
+    "rows huge": {**PRODUCT, "rows": limits.MAX_ROWS + 1},
+    "rows as text": {**PRODUCT, "rows": "3"},
+    "rows as fraction": {**PRODUCT, "rows": 1.5},
+    "width zero": {**PRODUCT, "widths": {"p0": 0, "p1": 2}},
+    "width huge": {**PRODUCT, "widths": {"p0": limits.MAX_WIDTH + 1, "p1": 2}},
+    "widths as list": {**PRODUCT, "widths": [1, 2]},
+    "unknown party": {**PRODUCT, "widths": {"p0": 1, "server": 2}, "blocks": [["p0", "server"]]},
+    "block with itself": {**PRODUCT, "blocks": [["p0", "p0"]]},
+    "block of three": {**PRODUCT, "blocks": [["p0", "p1", "p1"]]},
+    "block twice": {**PRODUCT, "blocks": [["p0", "p1"], ["p1", "p0"]]},
+    "block of lists": {**PRODUCT, "blocks": [[["p0"], ["p1"]]]},
+    "block without width": {**PRODUCT, "widths": {"p0": 1}, "blocks": [["p0", "p1"]]},
+    "blocks as text": {**PRODUCT, "blocks": "p0p1"},
+    "one size missing": {**ADDITIVE, "sizes": [[2]]},
+    "one size too many": {**SQUARE, "sizes": [[2], [2]]},
+    "size negative": {**SQUARE, "sizes": [[-1]]},
+    "size huge": {**SQUARE, "sizes": [[limits.MAX_ELEMENTS + 1]]},
+    "size as product huge": {**SQUARE, "sizes": [[1 << 20, 1 << 20]]},
+    "size of truth values": {**SQUARE, "sizes": [[True]]},
+    "size with many dimensions": {**SQUARE, "sizes": [[1] * 9]},
+    "size as number": {**SQUARE, "sizes": [3]},
+    "unknown operation": {**ADDITIVE, "operation": "system"},
+    "operation as list": {**ADDITIVE, "operation": ["mul"]},
+    "unknown option": {**ADDITIVE, "options": {"out": 1}},
+    "option huge": {**ADDITIVE, "options": {"padding": 1 << 20}},
+    "options as list": {**ADDITIVE, "options": [1]},
+    "shapes that do not fit": {**ADDITIVE, "sizes": [[2], [3]]},
+    "option that does not fit": {**ADDITIVE, "options": {"stride": 1}},
+    "result huge": {**ADDITIVE, "operation": "matmul", "sizes": [[1 << 20, 1], [1, 1 << 20]]},
+}
+
+
+@pytest.mark.parametrize("request_", BAD.values(), ids=BAD.keys())
+def test_a_request_outside_the_limits_ends_the_job_with_a_line(request_: Any) -> None:
+    outcomes = asked(request_)
+    line = str(outcomes["dealer"])
+    assert isinstance(outcomes["dealer"], PeerError)
+    assert line.startswith("p0: ") and line.isprintable() and len(line) < 400
+
+
+def test_a_replayed_request_is_refused() -> None:
+    assert str(asked(PRODUCT, PRODUCT)["dealer"]).startswith("p0: request number 0, the dealer is at 1")
+
+
+def test_only_the_first_party_is_served() -> None:
+    outcomes = asked(PRODUCT, sender="p1")
+    assert str(outcomes["dealer"]).startswith("p1 sent 'request uint8")
+
+
+def test_a_request_is_the_first_partys_only_message() -> None:
+    def party(network: Network, _: Agreement) -> None:
+        if network.me == "p0":
+            network.send("dealer", "masked columns", np.zeros((2, 2), dtype=np.int64))
+        network.finish()
+
+    def serve(network: Network, agreement: Agreement) -> None:
+        Dealer(network, agreement, ("p0", "p1")).serve()
+
+    everyone = Participants(cast_of(2), deadline=5.0)
+    outcomes = everyone.outcomes({name: serve if name == "dealer" else party for name in everyone.cast.everyone})
+    assert "p0 is out of step: it sent 'masked columns int64 (2, 2)'" in str(outcomes["dealer"])
+
+
+def test_corrections_are_the_product_of_the_masks_less_the_pad() -> None:
+    rows, widths = 5, {"p0": 2, "p1": 3, "p2": 1}
+    plan = ProductPlan.gram(rows, widths)
+    with Sessions(3) as running:
+
+        def task(s: Any) -> Any:
+            if not s.is_party:
+                return {}
+            return [Correlation.receive(s.correlate(plan), s.network, "dealer") for _ in range(2)]
+
+        given = running.run(task)
+        seeds = {name: s._seed for name, s in running.sessions.items() if s.is_party}
+    for number in range(2):
+        masks = {name: mask(seeds[name], number, slice(0, rows), width) for name, width in widths.items()}
+        for k, l in plan.blocks:
+            wanted = inner(masks[k], masks[l]) - pad(seeds[k], number, (k, l), plan)
+            assert np.array_equal(given[l][number][k, l], wanted)
+            assert (k, l) not in given[k][number]
+
+
+def test_all_masks_and_pads_of_a_job_differ() -> None:
+    plan = ProductPlan(4, {"p0": 3, "p1": 3, "p2": 3}, (("p0", "p1"), ("p0", "p2"), ("p1", "p2")))
+    drawn = [
+        words.tobytes()
+        for seed in (bytes(32), bytes(31) + b"\x01")
+        for number in (0, 1, 11)
+        for words in (
+            *(mask(seed, number, slice(start, start + 3), 3) for start in (0, 1, 11)),
+            *(pad(seed, number, block, plan) for block in (*plan.blocks, ("p1", "p0"))),
+        )
+    ]
+    assert len(set(drawn)) == len(drawn)

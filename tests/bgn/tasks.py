@@ -1,0 +1,122 @@
+"""What pool processes run on the bgn session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mechanisms.discrete_laplace import DiscreteLaplace
+from protocols.functional import fit
+from protocols.options import Options
+from protocols.plan import Plan
+from protocols.schema import Floats, Schema
+from smpc.bgn import decrypt, opening
+from smpc.bgn.curve import GT, Group
+from smpc.bgn.session import BgnSession
+from smpc.session import Held, value_of
+from tests.support import held, words_of
+
+
+def bgn(s: Any) -> BgnSession:
+    """A new session on the pool's open network, with the noise words that the clear sessions of tests use."""
+    return BgnSession(s.cast, s.network, s._agreement, random=words_of(s.me))
+
+
+def fit_on_bgn(
+    pool_session: Any, of: Schema, values: Mapping[str, Floats], epsilon: str, noise: str, options: Options
+) -> Any:
+    s = bgn(pool_session)
+    plan = Plan.make(of, epsilon=Fraction(epsilon), noise=noise, options=options)
+    release = fit(s, held(s, values), plan)
+    return release.values, s.transcript.steps(), s.report(), s.cost.warnings()
+
+
+def gram_of(pool_session: Any, columns: Mapping[str, Any], bits: int, receiver: str) -> Any:
+    s = bgn(pool_session)
+    widths = {name: len(column) for name, column in columns.items()}
+    rows = next(iter(columns.values())).shape[1]
+    gram = s.gram(held(s, columns), rows=rows, widths=widths, bits=bits)
+    opened = s.reveal(gram, to=receiver, message="all of it", unprotected=True)
+    return value_of(opened) if s.me == receiver else None
+
+
+def inner_of(pool_session: Any, x: Any, y: Any, names: tuple[str, str]) -> Any:
+    s = bgn(pool_session)
+    factors = held(s, dict(zip(names, (x, y), strict=True)))
+    rows, widths = x.shape[1], (len(x), len(y))
+    product = s.inner(factors[names[0]], factors[names[1]], rows=rows, widths=widths, bits=6)
+    part = s.take(product, np.array([0, widths[0] - 1]), np.array([widths[1] - 1, 0]), times=np.array([-3, 2]))
+    opened = s.reveal(part, to=s.cast.server, message="two of them", unprotected=True)
+    return value_of(opened) if s.me == s.cast.server else None
+
+
+def refused(pool_session: Any) -> list[str]:
+    """Every call that the session refuses before anything is sent; the messages."""
+    s = bgn(pool_session)
+    first, second = s.cast.parties[:2]
+    everything, some = np.ones(2, np.bool_), np.array([True, False])
+    mine = s.share(Held(first, np.array([4, 5]) if s.me == first else None), (2,))
+    huge = s.draw_noise(DiscreteLaplace(Fraction(2**40)), {first: everything})
+    of_another = s.draw_noise(DiscreteLaplace(Fraction(3)), {first: everything, second: some})
+    ones = np.ones((1, 2), np.int64)
+    columns = {name: Held(name, ones if s.me == name else None) for name in (first, second)}
+    calls = (
+        lambda: s.total([mine, mine]),
+        lambda: s.check_zero(mine, message="zero"),
+        lambda: s.add_noise(mine, of_another),
+        lambda: s.gram(columns, rows=2, widths={first: 1, second: 1}, bits=3),
+        lambda: s.draw_noise(_NoTail(), {first: everything}),
+    )
+    messages = []
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            messages.append(f"{type(error).__name__}: {error}")
+        else:
+            messages.append("accepted")
+    noisy = s.add_noise(mine, huge)  # of its holder: that is fine
+    s.reveal(noisy, to=s.cast.server, message="noisy")
+    return messages
+
+
+class _NoTail:
+    def draw(self, count: int, random: Any) -> Any:
+        return np.zeros(count, np.int64)
+
+
+def cheat(pool_session: Any, columns: Mapping[str, Any], cheater: str, how: str) -> Any:
+    """`gram_of` with one dishonest process."""
+    if pool_session.me == cheater:
+        if how == "garbage upload":
+            honest_bytes = Group.encode
+
+            def garbage(self: Group, elements: Any) -> Any:
+                data = honest_bytes(self, elements)
+                return np.zeros_like(data) if elements.ndim == 4 else data  # keys stay right
+
+            Group.encode = garbage
+        if how == "wrong power":
+            honest = decrypt.decrypt_partly
+
+            def wrong(*arguments: Any) -> Any:
+                partial = honest(*arguments)
+                return decrypt.Partial(partial.ciphertexts, GT.op(partial.u, partial.u), partial.v, partial.proof)
+
+            opening.decrypt.decrypt_partly = wrong
+        if how == "silence":
+            raise RuntimeError("this party stops")
+        if how == "outside the window":
+            honest_sums = opening.serve
+
+            def larger(network: Any, entries: Any) -> None:
+                entries.times[:] = 2**30
+                honest_sums(network, entries)
+
+            import smpc.bgn.session
+
+            smpc.bgn.session.serve = larger
+    return gram_of(pool_session, columns, 4, "server")

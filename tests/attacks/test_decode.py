@@ -20,6 +20,7 @@ pytestmark = pytest.mark.mpc
 
 BITS = 16
 RING = np.arange(-(2**18), 2**18, dtype=np.int64)
+LARGE = np.array([2**52 + 1, -(2**52) - 1])  # beyond float32, through which stock CrypTen decodes
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def test_negatives_are_decoded_one_too_low_in_stock_crypten_and_not_in_ours(
     assert np.all(wrong < 0)
     assert np.array_equal(attack(DecodeView(RING, RING / 2**BITS)), [])
 
-    ours = our_pair.run(decode_in_ours, ring=RING, stock=False)
+    ring = np.concatenate([RING, LARGE])
+    ours = our_pair.run(decode_in_ours, ring=ring, stock=False)
     variant = our_pair.run(decode_in_ours, ring=RING, stock=True)
     for party in our_pair.cast.parties:
         assert attack(ours[party]).size == 0
-        assert np.array_equal(ours[party].decoded, RING / 2**BITS)
+        assert np.array_equal(ours[party].decoded, ring / 2**BITS)
         assert np.array_equal(attack(variant[party]), wrong)

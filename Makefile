@@ -35,11 +35,11 @@ $(VENV)/bin/pip: | check-system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 
+# Both are editable: what runs is the tree as it stands, however it changed since.
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(BIN)/pip install --quiet -c constraints.txt '.[demo]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[demo]'
 	touch $@
 
-# editable: the tests read the tree they stand in
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@

@@ -35,7 +35,8 @@ class Entries:
     """Integers by holder. All arrays have one shape; values are `times` what is stored.
 
     `first` and `second` are positions in `parties`, equal for an entry of one party, -1 for a public constant, which
-    its noise contributor tells. `local` has a party's integers in its process, zeros elsewhere, constants everywhere; `place` is an entry's index among its pair's ciphertexts, `sums`, at the server.
+    its noise contributor tells. `local` has a party's integers in its process, zeros elsewhere, constants everywhere;
+    `place` is an entry's index among its pair's ciphertexts, which are in `sums` at the server.
     """
 
     parties: tuple[str, ...]

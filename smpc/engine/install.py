@@ -114,10 +114,10 @@ def _install_encoding() -> None:
 
     create = ArithmeticSharedTensor.__init__
 
-    def create_exactly(self: Any, tensor: Any = None, *args: Any, **kwargs: Any) -> None:
-        if torch.is_tensor(tensor) and not tensor.is_floating_point() and kwargs.get("precision") != 0:
-            tensor = tensor.double()  # its own constructor takes these integers through float32
-        create(self, tensor, *args, **kwargs)
+    def create_exactly(self: Any, tensor: Any = None, *args: Any, precision: int | None = None, **kwargs: Any) -> None:
+        if torch.is_tensor(tensor) and not tensor.is_floating_point() and precision != 0:
+            tensor = tensor.double()  # its own constructor takes integers through float32
+        create(self, tensor, *args, precision=precision, **kwargs)
 
     if create.__module__ == arithmetic.__name__:
         ArithmeticSharedTensor.__init__ = create_exactly

@@ -12,10 +12,8 @@ step  from -> to      message             the receiver learns
 7     server -> all   model               post-processing of step 6
 
 So the server with any parties learns, of two others, what it is told in step 6; of a party and one of them, values
-with the other's full draw. Assumed: everybody follows the protocol (partial decryptions are proven, the server's sums
-are not: one that hands out a multiple of a ciphertext instead of the agreed sum is outside this model); SXDH and DDH in
-GT on BLS12-381; values leave their window with probability at most 2^-40 in all. A value opened `unprotected` is seen
-by the second party of its pair, too.
+with the other's full draw. `ASSUMPTIONS` says what this rests on; a server that hands out a multiple of a ciphertext
+instead of the agreed sum is outside the model. A value opened `unprotected` is seen by its pair's second party, too.
 """
 
 from __future__ import annotations
@@ -45,6 +43,11 @@ from smpc.ring import Integers, inner
 from smpc.session import Cast, Held, Mechanism, Noise, Shared, value_of
 from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
 
+ASSUMPTIONS = (  # of a release on this backend, for its guarantee, instead of those on a dealer
+    "the server sums the ciphertexts it was given: partial decryptions are proven, sums are not",
+    "SXDH, and DDH in GT, hold on BLS12-381",
+    "a value leaves its decryption window with probability at most 2^-40 in all, and the release then fails",
+)
 KEYS = "keys"
 _VALUES = "values"
 

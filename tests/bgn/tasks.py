@@ -43,6 +43,13 @@ def gram_of(pool_session: Any, columns: Mapping[str, Any], bits: int, receiver: 
     return value_of(opened) if s.me == receiver else None
 
 
+def openings_of(pool_session: Any, columns: Mapping[str, Any], frames: list[Any]) -> dict[str, Any]:
+    """What this process received and sent while `gram_of` ran, by label: the last one of each."""
+    gram_of(pool_session, columns, 4, "server")
+    labels = (opening.SUMS, opening.NOISY, opening.PARTIAL)
+    return {frame.label: frame.payload.copy() for _, _, frame in frames if frame.label in labels}
+
+
 def inner_of(pool_session: Any, x: Any, y: Any, names: tuple[str, str]) -> Any:
     s = bgn(pool_session)
     factors = held(s, dict(zip(names, (x, y), strict=True)))

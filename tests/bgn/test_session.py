@@ -12,7 +12,8 @@ import pytest
 from launch.pool import Pool, TaskFailed
 from protocols.options import Options
 from protocols.plan import Plan
-from smpc.bgn import session
+from smpc.bgn import opening, session
+from smpc.bgn.curve import GT
 from smpc.session import Cast
 from smpc.transcript import table
 from tests.bgn import tasks
@@ -95,6 +96,23 @@ def test_what_the_backend_cannot_do_is_refused_before_anything_is_sent(three: Po
         assert messages[2].startswith("InputError: noise of bob on values of others")
         assert messages[3].startswith("InputError: fraction_bits = 3: sums over 2 rows with their noise")
         assert messages[4].startswith("InputError: mechanism = ")
+
+
+def test_each_of_the_two_makes_the_sums_fresh_even_without_noise() -> None:
+    """No component of a ciphertext survives: not from the server to k, not from l to what k decrypts partly."""
+    parts = {name: columns(i, 2, 5, 16) for i, name in enumerate(("ann", "bob"))}
+    with Pool(Cast(tuple(parts), dealer=None), record=True) as pool:
+        seen = pool.run(tasks.openings_of, columns=parts)["bob"]
+    size = 4 * GT.size
+    stages = [
+        seen[opening.SUMS].reshape(-1, 4, GT.size),
+        seen[opening.NOISY].reshape(-1, 4, GT.size),
+        seen[opening.PARTIAL][: 8 * size].reshape(-1, 4, GT.size),
+    ]
+    assert [len(stage) for stage in stages] == [8, 8, 8]  # both orders of 2 x 2 columns
+    elements = {element.tobytes() for stage in stages[1:] for element in stage.reshape(-1, GT.size)}
+    assert len(elements) == 2 * 8 * 4
+    assert elements.isdisjoint(element.tobytes() for element in stages[0].reshape(-1, GT.size))
 
 
 def test_a_dealer_is_refused() -> None:

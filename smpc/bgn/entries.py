@@ -109,7 +109,8 @@ class Entries:
         first, second = self.first.copy(), self.second.copy()
         for name, mask in noise.masks.items():
             position = self.parties.index(name)
-            first[mask & (self.first < 0)] = second[mask & (self.first < 0)] = position
+            free = mask & (first < 0)
+            first[free] = second[free] = position
             if np.any(mask & (first != position) & (second != position)):
                 raise InputError(
                     f"noise of {name} on values of others: the bgn backend takes noise from their holders only; "

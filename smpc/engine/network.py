@@ -20,6 +20,9 @@ from smpc.engine.link import Link
 from smpc.engine.service import Service
 from smpc.errors import PeerError
 
+_OPENING, _CLOSING = (np.frombuffer(brackets, dtype=np.uint8) for brackets in (b"[{", b"]}"))
+_DEEPEST = 64  # brackets inside brackets of a message
+
 Tap = Callable[[str, str, Frame], None]
 
 
@@ -123,8 +126,11 @@ class Network:
     def receive_json(self, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
         """A message of public facts; PeerError if it is no JSON object."""
         data = self.receive(peer, label, np.uint8, None, scripted=scripted)
+        text = data.tobytes()
+        depth = np.cumsum(np.isin(data, _OPENING).astype(np.int32) - np.isin(data, _CLOSING))
         try:
-            message = json.loads(data.tobytes())
+            # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
+            message = json.loads(text) if text and int(depth.max()) <= _DEEPEST else None
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):

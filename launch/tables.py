@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from protocols.schema import Column, Floats
 from smpc.errors import InputError
 
 EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
-_BLOCK = 1 << 20  # bytes of CSV at once
+_BLOCK = 1 << 18  # bytes read at once; no row of a CSV file is longer
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 
 
@@ -38,75 +37,73 @@ class Table:
 
 
 def read_table(spec: PartySpec, *, clip: bool) -> Table:
-    """The id and the job's columns of a party's table. Raises TableError, one line, for whatever is wrong with it."""
-    names = [spec.id, *(column.name for column in spec.columns)]
-    rows, batches = _open(spec.table, names)
-    try:
-        values = np.empty((len(spec.columns), rows))
-    except (MemoryError, ValueError):  # a damaged Parquet file can say any number, negative ones too
-        raise TableError(f"{spec.table}: says it has {rows} rows, which memory cannot hold") from None
-    ids: list[pa.Array] = []
+    """The id and the job's columns of a party's table. Raises TableError, one line, for whatever is wrong with it.
+
+    The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
+    straight to its place.
+    """
+    ids, places = _sorted_ids(spec)
+    values = np.empty((len(spec.columns), len(ids)))
     start = 0
-    for batch in batches:
-        if start + batch.num_rows > rows:
-            raise TableError(f"{spec.table}: grew while it was read; run again")
-        ids.append(_ids(spec, batch.column(0), start))
+    for batch in _batches(spec, [column.name for column in spec.columns]):
+        rows = places[start : start + batch.num_rows]
+        if len(rows) < batch.num_rows:
+            raise _changed(spec)
         for i, column in enumerate(spec.columns):
-            values[i, start : start + batch.num_rows] = _numbers(spec, column, batch.column(i + 1), start)
+            values[i, rows] = _numbers(spec, column, batch.column(i), start)
         start += batch.num_rows
-    if start < 2:
-        raise TableError(f"{spec.table}: has {start} data rows; needs at least 2")
-    values = values[:, :start] if start < rows else values
-    table = Table(_sort(spec, pa.chunked_array(ids), values), values)
+    if start < len(ids):
+        raise _changed(spec)
+    table = Table(ids, values)
     for i, column in enumerate(spec.columns):
         _check_bounds(spec, column, values[i], clip, table.clipped)
     return table
 
 
-def _open(path: Path, names: list[str]) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """The number of rows (an upper bound) and the record batches of the named columns."""
+def _changed(spec: PartySpec) -> TableError:
+    return TableError(f"{spec.table}: changed while it was read; run again")
+
+
+def _batches(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """The record batches of the named columns, in this order, of a file that has all columns of the job."""
+    path = spec.table
     try:
         with open(path, "rb") as raw:
             first = raw.read(4)
-            if first == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
-                return _open_parquet(path, names)
-            if first.startswith((b"\x1f\x8b", b"PK")):
-                raise TableError(f"{path}: is a compressed file or a spreadsheet; save it as plain CSV or Parquet")
-            if first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
-                raise TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
-            raw.seek(0)
-            lines = 1 + sum(part.count(b"\n") + part.count(b"\r") for part in iter(lambda: raw.read(_BLOCK), b""))
-        return lines, _open_csv(path, names)
+        if first == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+            yield from _parquet(spec, names)
+        elif first.startswith((b"\x1f\x8b", b"PK")):
+            raise TableError(f"{path}: is a compressed file or a spreadsheet; save it as plain CSV or Parquet")
+        elif first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
+            raise TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
+        else:
+            yield from _csv(spec, names)
     except FileNotFoundError:
         raise TableError(f"{path}: does not exist; the job file's `table` names it") from None
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise _unreadable(path, error) from None
 
 
-def _open_parquet(path: Path, names: list[str]) -> tuple[int, Iterator[pa.RecordBatch]]:
-    file = pa.parquet.ParquetFile(path)
-    _check_columns(path, names, file.schema_arrow.names)
-    batches = (batch.select(names) for batch in file.iter_batches(batch_size=1 << 14, columns=names))
-    return file.metadata.num_rows, _guarded(path, batches)
+def _parquet(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
+    # a file may be one row group: neither its bytes nor, with threads, its columns fit beside the table
+    with pa.parquet.ParquetFile(spec.table, buffer_size=_BLOCK, pre_buffer=False) as file:
+        _check_columns(spec, file.schema_arrow.names)
+        for batch in file.iter_batches(batch_size=1 << 14, columns=names, use_threads=False):
+            yield batch.select(names)
 
 
-def _open_csv(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+def _csv(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
+    path = str(spec.table)
     options = {
         "read_options": pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),  # in order: errors tell the row
         "parse_options": pa.csv.ParseOptions(newlines_in_values=True),
     }
-    with pa.OSFile(str(path)) as file, pa.csv.open_csv(file, **options) as probe:
-        _check_columns(path, names, probe.schema.names)
+    with pa.OSFile(path) as file, pa.csv.open_csv(file, **options) as probe:
+        _check_columns(spec, probe.schema.names)
     # read as text: pyarrow would guess a column's type from its first block and fail in a later one
     convert = pa.csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-    return _guarded(path, pa.csv.open_csv(pa.OSFile(str(path)), convert_options=convert, **options))
-
-
-def _guarded(path: Path, batches: Any) -> Iterator[pa.RecordBatch]:
-    try:
+    with pa.OSFile(path) as file, pa.csv.open_csv(file, convert_options=convert, **options) as batches:
         yield from batches
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: Exception) -> TableError:
@@ -120,14 +117,14 @@ def _unreadable(path: Path, error: Exception) -> TableError:
     return TableError(f"{path}: cannot be read as a table ({reason[:200]})")
 
 
-def _check_columns(path: Path, names: list[str], found: list[str]) -> None:
-    for name in names:
+def _check_columns(spec: PartySpec, found: list[str]) -> None:
+    for name in (spec.id, *(column.name for column in spec.columns)):
         if found.count(name) != 1:
             problem = "is missing" if name not in found else "appears twice"
-            hint = "; commas must separate its columns" if len(found) == 1 and len(names) > 1 else ""
+            hint = "; commas must separate its columns" if len(found) == 1 else ""
             listed = ", ".join(shown(other) for other in found[:10])
             more = f" and {len(found) - 10} more" if len(found) > 10 else ""
-            raise TableError(f"{path}: column {name!r} {problem}; the table has {listed}{more}{hint}")
+            raise TableError(f"{spec.table}: column {name!r} {problem}; the table has {listed}{more}{hint}")
 
 
 def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
@@ -195,15 +192,18 @@ def _parsed(spec: PartySpec, column: Column, array: pa.Array, start: int) -> pa.
     return pa.array(numbers, pa.float64())
 
 
-def _sort(spec: PartySpec, ids: pa.ChunkedArray, values: Floats) -> pa.Array:
-    """Sorts `values` in place by id; the sorted ids. Whole numbers are compared as numbers."""
-    keys = ids.combine_chunks()
-    try:
-        numbers = keys.cast(pa.int64())
-        if numbers.cast(pa.large_string()).equals(keys):  # else 007 and 7 are different ids
-            keys = numbers
-    except pa.ArrowException:  # text
-        pass
+def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The ids in order, and the place in it of every row of the file. Whole numbers are compared as numbers."""
+    parts: list[pa.Array] = []
+    start = 0
+    for batch in _batches(spec, [spec.id]):
+        parts.append(_ids(spec, batch.column(0), start))
+        start += batch.num_rows
+    if start < 2:
+        raise TableError(f"{spec.table}: has {start} data rows; needs at least 2")
+    keys = _as_numbers(pa.concat_arrays(parts))
+    del parts
+    pa.default_memory_pool().release_unused()  # Arrow keeps what was freed; the sorted ids and the table need it
     order = pc.array_sort_indices(keys)
     keys = keys.take(order)
     repeated = np.flatnonzero(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False))
@@ -212,11 +212,20 @@ def _sort(spec: PartySpec, ids: pa.ChunkedArray, values: Floats) -> pa.Array:
         raise TableError(
             f"{spec.table}: {repeated.size} ids of {spec.id} are repeated, {example!r} for one; keep one row an id"
         )
-    places = order.to_numpy()
-    if (places[1:] < places[:-1]).any():
-        for row in values:  # one column at a time: no second table
-            row[:] = row[places]
-    return keys
+    places = np.empty(start, dtype=np.int64)
+    places[order.to_numpy()] = np.arange(start)
+    del order
+    pa.default_memory_pool().release_unused()
+    return keys, places
+
+
+def _as_numbers(keys: pa.Array) -> pa.Array:
+    """Ids as whole numbers if that loses nothing: 007 and 7 are different ids."""
+    try:
+        numbers = keys.cast(pa.int64())
+    except pa.ArrowException:  # text
+        return keys
+    return numbers if numbers.cast(pa.large_string()).equals(keys) else keys
 
 
 def _check_bounds(spec: PartySpec, column: Column, values: Floats, clip: bool, clipped: dict[str, int]) -> None:

@@ -196,12 +196,17 @@ class Plan:
 
     def prepare(self, party: str, table: Floats) -> Integers:
         """A party's table in fixed point: scaled to [-1, 1], rounded; shape (width, rows)."""
-        if table.shape[1:] != (self.schema.rows,):
-            raise InputError(f"{party}: the table has {table.shape[1:]} rows, the job {self.schema.rows}")
+        columns = self.schema.columns(party)
+        if table.shape != (len(columns), self.schema.rows):
+            wanted = (len(columns), self.schema.rows)
+            raise InputError(f"{party}: table of shape {table.shape}: need (columns, rows) = {wanted}")
         label = table[-1] if party == self.schema.label_holder and self.options.loss == "logistic" else None
         if label is not None and not np.isin(label, (0.0, 1.0)).all():
             raise InputError(f"column {self.schema.label.name}: a logistic loss needs labels 0 and 1")
-        return fixedpoint.encode(scaled(self.schema.columns(party), table), self.bits, name=party)
+        result = np.empty(table.shape, dtype=np.int64)
+        for i, column in enumerate(columns):  # one at a time: no third table
+            result[i] = fixedpoint.encode(scaled((column,), table[i : i + 1]), self.bits, name=party)[0]
+        return result
 
     def solve(self, released: list[Integers]) -> Floats:
         """Intercept, weights in the columns' own units, and the number of indefinite directions: (2 + features,)."""

@@ -35,6 +35,7 @@ class Link:
         self.sent_frames = 0
         self.received_bytes = 0
         self._backlog = 0
+        self._torn = False
         self._outgoing: deque[memoryview] = deque()
         self._reader = FrameReader(peer)
         self._lock = threading.Lock()
@@ -57,10 +58,14 @@ class Link:
             self._write()
 
     def _write(self) -> None:
+        if self._torn:
+            self._outgoing.clear()
+            return
+        self._torn = True  # and stays so if Ctrl-C strikes between sending and taking note: more would be garbage
         try:
             for _ in range(_TURN):
                 if not self._outgoing:
-                    return
+                    break
                 view = self._outgoing[0]
                 count = self.connection.send(view)
                 self.sent_bytes += count + RECORD_OVERHEAD * -(-count // RECORD)
@@ -69,9 +74,10 @@ class Link:
                 else:
                     self._outgoing[0] = view[count:]
         except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            return
+            pass
         except (OSError, ssl.SSLError):
             self._outgoing.clear()  # the reading side reports the loss, after what the peer still had to say
+        self._torn = False
 
     def write(self) -> None:
         with self._lock:

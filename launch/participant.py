@@ -156,6 +156,7 @@ def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table
 
     Each party tells each other party a keyed digest of its ids; the key is theirs alone and new in every job.
     """
+    network.step = "row ids"
     others = [name for name in cast.parties if name != network.me]
     digests = {name: _keyed_digest(agreement.key(name, "ids"), table) for name in others}
     for name in others:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -105,18 +105,12 @@ class Shells:
             process.wait()
         os.close(self._write)
 
-    def rewrite(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
-        """Give one participant another job file."""
-        changed = json.loads(json.dumps(self.job))
-        change(changed)
-        write_job(self.folders[name], changed)
-
-    def start(self, *names: str, arguments: tuple[str, ...] = ()) -> None:
-        """Start these participants, or all."""
+    def start(self, *names: str, arguments: tuple[str, ...] = (), program: Sequence[str] = SMPC) -> None:
+        """Start these participants, or all; `program` is `smpc` or does the same."""
         for name in names or self.names:
             with open(self.folders[name] / "stderr", "wb") as errors:
                 self.processes[name] = subprocess.Popen(
-                    [*SMPC, "party", "job.toml", "--as", name, "--out", "out", "--progress-fd", str(self._write),
+                    [*program, "party", "job.toml", "--as", name, "--out", "out", "--progress-fd", str(self._write),
                      *arguments],
                     cwd=self.folders[name], env=environment(self.folders[name]), pass_fds=(self._write,),
                     stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
@@ -132,11 +126,15 @@ class Shells:
             assert met and any(map(reached, self.states[name])), (self.states[name][-3:], self.line(name))
 
     def all_end(self, names: list[str], seconds: float) -> None:
-        """Wait until these have ended; AssertionError if one takes longer."""
+        """Wait until these have ended; AssertionError that shows where they are if some take longer."""
         with self._change:
             self._change.wait_for(lambda: all(name in self.ended for name in names), timeout=seconds)
             late = [name for name in names if name not in self.ended]
-        assert not late, f"{late} still run after {seconds} s: {[self.states[name][-1:] for name in late]}"
+        for name in late:
+            self.processes[name].send_signal(signal.SIGABRT)  # its stacks go to its terminal
+            self.processes[name].wait()
+        told = "\n".join(f"{name} {self.states[name][-1:]} {self.said(name)}" for name in names)
+        assert not late, f"{late} still run after {seconds} s:\n{told}"
 
     def code(self, name: str) -> int:
         return self.processes[name].wait(timeout=PATIENCE)
@@ -181,15 +179,10 @@ def waiting(state: State) -> bool:
     return "waiting" in state[0]
 
 
-def in_product(state: State) -> bool:
-    """Some row blocks are done and some are not."""
-    return 0 < state[1] < state[2]
-
-
 def environment(folder: Path) -> dict[str, str]:
     """One thread, and a temporary folder of its own."""
     (folder / "tmp").mkdir(exist_ok=True)
-    return {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder / "tmp")}
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", "TMPDIR": str(folder / "tmp")}
 
 
 def children(pid: int) -> dict[str, int]:
@@ -218,6 +211,7 @@ class Run:
 
     def __init__(self, folder: Path, job: dict[str, Any]) -> None:
         self.folder = folder
+        self.job = job
         path = write_job(folder, job)
         terminal, there = os.openpty()
         self.screen = ""
@@ -231,10 +225,10 @@ class Run:
         self._reader.start()
         self.participants: dict[str, int] = {}
 
-    def until(self, shown: str) -> None:
-        """Wait until the screen shows a text; then the participants are known."""
+    def until(self, *shown: str) -> None:
+        """Wait until the screen shows one of these texts; then the participants are known."""
         end = time.monotonic() + PATIENCE
-        while shown not in self.screen:
+        while not any(text in self.screen for text in shown):
             assert self.process.poll() is None and time.monotonic() < end, self.screen[-500:]
             time.sleep(0.01)
         self.participants = children(self.process.pid)

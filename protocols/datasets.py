@@ -1,7 +1,8 @@
 """Public tables as the experiments use them, with the public categories and bounds of each and where these come from.
 
 Loaders take the directory (`raw_tables.data_directory`) with one folder a table, files as their origins publish them;
-nothing of it is shipped. Two tables come with statsmodels. Bounds are facts about a variable's coding or unit, not the data's own extremes.
+nothing of it is shipped. Two tables come with statsmodels. Bounds are facts about a variable's coding or unit, not the
+extremes of the data.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def check_sum(rows: int, bound: Fraction, bits: int, tail: int) -> None:
     if rows * bound * 4**bits + tail < 2**SAFE_BITS:
         return
     fits = next(
-        (b for b in range(bits - 1, -1, -1) if rows * bound * 4**b + tail / 4 ** (bits - b) < 2**SAFE_BITS), None
+        (b for b in range(bits - 1, -1, -1) if rows * bound * 4**b + Fraction(tail, 4 ** (bits - b)) < 2**SAFE_BITS),
+        None,
     )
     hint = (
         f"fraction_bits = {fits} fits"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import numpy as np
@@ -78,12 +80,47 @@ BAD = {
 }
 
 
+class Scripted:
+    """A network on which these requests of p0 arrive, to run many dealers quickly."""
+
+    step = "start"
+
+    def __init__(self, *requests: Any) -> None:
+        self.requests = [json.loads(json.dumps(request)) for request in requests]
+        self.sent: list[tuple[str, Any]] = []
+
+    def waiting_for(self, peer: str) -> bool:
+        return bool(self.requests)
+
+    def receive_json(self, peer: str, label: str, *, scripted: bool) -> Any:
+        return self.requests.pop(0)
+
+    def send(self, peer: str, label: str, array: Any) -> None:
+        self.sent.append((peer, array))
+
+
+def served(*requests: Any) -> list[tuple[str, Any]]:
+    network: Any = Scripted(*requests)
+    Dealer(network, Agreement(bytes(32), {"p0": bytes(32), "p1": bytes(31) + b"1"}, {}), ("p0", "p1")).serve()
+    return network.sent  # type: ignore[no-any-return]  # of the stand-in
+
+
+def test_good_requests_are_answered_to_who_needs_the_correction() -> None:
+    answers = served(PRODUCT, {**SQUARE, "number": 1}, {**ADDITIVE, "number": 2})
+    assert [(peer, array.shape) for peer, array in answers] == [("p1", (1, 2)), ("p0", (2,)), ("p0", (2,))]
+
+
 @pytest.mark.parametrize("request_", BAD.values(), ids=BAD.keys())
 def test_a_request_outside_the_limits_ends_the_job_with_a_line(request_: Any) -> None:
-    outcomes = asked(request_)
-    line = str(outcomes["dealer"])
-    assert isinstance(outcomes["dealer"], PeerError)
-    assert line.startswith("p0: ") and line.isprintable() and len(line) < 400
+    with pytest.raises(PeerError) as caught:
+        served(request_)
+    assert re.match(r"p0: [^\n]{10,390}$", str(caught.value)) and str(caught.value).isprintable()
+
+
+def test_an_ended_dealer_ends_the_job() -> None:
+    outcomes = asked(BAD["unknown kind"])
+    assert "p0: unknown request 'shutdown'" in str(outcomes["dealer"])
+    assert "dealer reports: p0: unknown request 'shutdown'" in str(outcomes["server"])
 
 
 def test_a_replayed_request_is_refused() -> None:

@@ -18,10 +18,10 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from tests.harness import Participants, cast_of
 
-DEADLINE = 0.6
+LONG = 20.0  # where nobody is silent: a busy machine must not make it seem so
 
 
-def lines(fault: Callable[[Network], Any]) -> dict[str, str]:
+def lines(fault: Callable[[Network], Any], *, deadline: float = LONG) -> dict[str, str]:
     """What the others say when p1 does `fault` while they wait for it at the step 'gram: masked columns'."""
     told, everybody_is_there = threading.Event(), threading.Barrier(4)
 
@@ -40,7 +40,7 @@ def lines(fault: Callable[[Network], Any]) -> dict[str, str]:
         everybody_is_there.wait(20)
         return network.receive("p1", "masked columns", np.int64, (2,))
 
-    everyone = Participants(cast_of(3, dealer=False), deadline=DEADLINE)
+    everyone = Participants(cast_of(3, dealer=False), deadline=deadline)
     start = time.monotonic()
     work = dict.fromkeys(everyone.cast.everyone, other) | {"p1": frozen if fault is freeze else victim}
     running = everyone.start(work)
@@ -49,7 +49,7 @@ def lines(fault: Callable[[Network], Any]) -> dict[str, str]:
     told.set()
     running["p1"].result(timeout=20)
     everyone.close(RuntimeError())
-    assert took < 3 * DEADLINE + 1
+    assert took < (deadline + 5 if fault is freeze else LONG / 2)
     for line in said.values():
         assert re.search(r"\bp1\b", line) and "gram: masked columns" in line and line.isprintable(), line
     return said
@@ -111,8 +111,8 @@ def test_bytes_that_are_no_tls_record() -> None:
 
 
 def test_a_frozen_peer_is_silent() -> None:
-    said = lines(freeze)
-    assert any(line == "p1 is silent for 0.6 s at 'gram: masked columns'" for line in said.values())
+    said = lines(freeze, deadline=1.2)
+    assert any(line == "p1 is silent for 1.2 s at 'gram: masked columns'" for line in said.values())
 
 
 def test_an_error_of_its_own_is_told_with_its_step_and_without_its_text() -> None:
@@ -162,6 +162,3 @@ def test_closing_twice_is_closing_once() -> None:
     everyone.close()
     for network, _ in everyone.joined.values():
         network.abort(RuntimeError())
-
-
-pytestmark = pytest.mark.long  # a lost peer is told too late under load: the session note

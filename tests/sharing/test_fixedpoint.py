@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -87,6 +87,7 @@ def test_decoding_undoes_encoding(bits: int, number: int) -> None:
 
 
 @given(st.integers(1, 10**12), st.fractions(0, 10**6), bits_, st.integers(0, 2**70))
+@example(1, Fraction(0), 4, 2**70 - 2**16)  # fits with 3 bits, if only just
 def test_a_sum_is_refused_exactly_when_it_could_leave_the_ring(
     rows: int, bound: Fraction, bits: int, tail: int
 ) -> None:

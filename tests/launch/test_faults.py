@@ -129,7 +129,8 @@ def test_an_interrupted_participant_says_goodbye(shells: Shells) -> None:
     shells.all_end(shells.names, SLACK)
     assert shells.code("p2") == 130 and shells.line("p2") == "smpc: interrupted"
     for line in lines_of(shells, [name for name in shells.names if name != "p2"]):
-        assert re.search(r"\bp2 stopped at '[^']+'$", line), line
+        # struck in the middle of a send it can say nothing more on that connection
+        assert re.search(r"\bp2( stopped|: connection closed before the end of the job) at '[^']+'$", line), line
     assert shells.leftovers() == []
 
 

@@ -40,6 +40,14 @@ def residuals(margins: Floats, y: Floats, loss: str) -> Floats:
     return predicted - y
 
 
+def default_learning_rate(loss: str, d: int) -> float:
+    """2 / d for squares, whose curvature is at most d: no step diverges. 32 / d for the logistic loss.
+
+    That is four times what its curvature d / 4 allows for certain; its gradients are bounded, so nothing diverges.
+    """
+    return (2 if loss == "linear" else 32) / d
+
+
 def clipped_sum(x: Floats, residual: Floats, lengths: Floats, bound: int) -> Floats:
     """The sum of integer gradients c x with c = residual 2^BITS, rounded towards zero so that |c| lengths <= `bound`.
 
@@ -61,9 +69,9 @@ def fit(
     steps: int = 300,
     sampling: Fraction = Fraction(1, 10),
     clip: Fraction = Fraction(1),
-    learning_rate: float = 1.0,
+    learning_rate: float | None = None,
 ) -> Model:
-    """The last of `steps` iterates, from zero. All of the numbers are public.
+    """The last of `steps` iterates, from zero. All numbers are public; None: `default_learning_rate`.
 
     Raises ValueError and InputError for numbers, entries and labels outside their ranges.
     """
@@ -95,11 +103,11 @@ def fit_laplace(
     loss: str,
     epsilon: Fraction,
     random: RandomWords,
-    steps: int = 50,
+    steps: int = 100,
     clip: Fraction = Fraction(1),
-    learning_rate: float = 1.0,
+    learning_rate: float | None = None,
 ) -> Model:
-    """The last of `steps` iterates, from zero; `clip` bounds L1 norms.
+    """The last of `steps` iterates, from zero; `clip` bounds L1 norms. None: `default_learning_rate`.
 
     Raises ValueError and InputError for numbers, entries and labels outside their ranges.
     """
@@ -117,14 +125,15 @@ def fit_laplace(
 
 
 def _prepared(
-    x: Floats, y: Floats, loss: str, clip: Fraction, learning_rate: float, steps: int
+    x: Floats, y: Floats, loss: str, clip: Fraction, learning_rate: float | None, steps: int
 ) -> tuple[Floats, Floats, int, float]:
     """Integer features, labels, the norm bound in units of 4^-BITS and the learning rate, all checked."""
     validate.integer("steps", steps, low=1)
     bound = math.floor(validate.positive("clip", clip) * UNIT**2)
     features, labels = checked(x, y, loss)
     check_exact(len(features), validate.integer("clip 4^BITS", bound, low=UNIT), "sums of gradients")
-    return on_lattice(features), labels, bound, float(validate.positive("learning_rate", learning_rate))
+    rate = default_learning_rate(loss, features.shape[1]) if learning_rate is None else learning_rate
+    return on_lattice(features), labels, bound, float(validate.positive("learning_rate", rate))
 
 
 def _descend(gradient: Callable[[Floats], Floats], d: int, steps: int, rate: float) -> Floats:

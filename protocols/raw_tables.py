@@ -39,13 +39,16 @@ def contents(path: Path, member: str | None = None) -> bytes:
 
 
 def text_columns(data: bytes, names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-    """Every column as text; `names` where there is no header line."""
-    from pyarrow import csv, string
+    """Every column as text; `names` where there is no header line. Raises InputError for lines of another length."""
+    from pyarrow import ArrowInvalid, csv, string
 
     header = list(names) if names else data.split(b"\n", 1)[0].decode().strip().replace('"', "").split(",")
     read = csv.ReadOptions(column_names=header, skip_rows=0 if names else 1)
     convert = csv.ConvertOptions(column_types={name: string() for name in header})
-    table = csv.read_csv(BytesIO(data), read_options=read, convert_options=convert)
+    try:
+        table = csv.read_csv(BytesIO(data), read_options=read, convert_options=convert)
+    except ArrowInvalid as error:
+        raise InputError(f"table with the columns {', '.join(header[:5])}: {error}; fetch it again") from None
     return {name: np.array(table[name].to_pylist(), dtype=np.str_) for name in header}
 
 

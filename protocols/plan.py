@@ -175,7 +175,7 @@ class Plan:
             return {}
         m = len(self.schema.all_features)
         if self.options.sensitivity == "tight":
-            moments = Moments(m, 1)
+            moments = Moments(m, 1 << self.bits)  # not 1: the largest change may lie inside the lattice
             parts = {p: Fraction(moments.part(len(c), label=p == label).l1) for p, c in features.items()}
             return {p: self.epsilon * part / moments.record.l1 for p, part in parts.items()}
         if self.options.release == "symmetric":

@@ -171,23 +171,27 @@ def test_bottom_up_needs_every_block_once() -> None:
 
 
 def test_per_party_guarantees_are_brute_forced() -> None:
-    """epsilon^(p) = epsilon Delta^p / Delta: no pair of records that differ at p only moves the release further."""
+    """epsilon^(p) = epsilon Delta^p / Delta: no pair of records that differ at p only moves the release further.
+
+    All values of the lattice: the largest change is not at its ends only.
+    """
     of, _ = binary(10, {"ann": 1, "bob": 1}, "bob")
     plan = Plan.make(of, epsilon=ONE, bits=1)
-    coefficients = plan.coefficients
+    coefficients, unit = plan.coefficients, 2
     columns = {"ann": [1], "bob": [2, 3]}
-    records = np.hstack([np.ones((27, 1), dtype=np.int64), np.array(list(product((-1, 0, 1), repeat=3)))])
+    values = np.array(list(product(range(-unit, unit + 1), repeat=3)))
+    records = np.hstack([np.full((len(values), 1), unit, dtype=np.int64), values])
     image = records[:, coefficients.first] * records[:, coefficients.second]
-    whole = Moments(2, 1).record.l1
+    whole = Moments(2, unit).record.l1
     for party, own in columns.items():
         others = [c for c in (1, 2, 3) if c not in own]
         worst = max(
-            int(np.abs(image[i] - image[j]).sum())
-            for i in range(27)
-            for j in range(27)
-            if (records[i, others] == records[j, others]).all()
+            int(np.abs(image[same] - image[i]).sum(axis=1).max())
+            for i in range(len(records))
+            for same in [(records[:, others] == records[i, others]).all(axis=1)]
         )
         assert Fraction(worst, whole) == plan.per_party[party]
+    assert plan.per_party["bob"] == Fraction(11, 12)
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "gamma-norm"])

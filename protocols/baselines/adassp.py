@@ -27,7 +27,7 @@ import numpy as np
 from mechanisms import calibration, validate
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.randomness import RandomWords
-from protocols.baselines.inputs import UNIT, check_exact, checked, on_lattice, row_bound, short_rows_on_lattice
+from protocols.baselines.inputs import UNIT, check_exact, checked, noisy, on_lattice, row_bound, short_rows_on_lattice
 from protocols.baselines.model import Model, Statement
 from protocols.schema import Floats
 
@@ -70,20 +70,14 @@ def fit(
     first, second = np.triu_indices(d)
     noises = mechanisms(sensitivities(n, d, limit), 1 + len(first) + d, wanted, risk)
     exact = rows.T @ rows
-    smallest = noisy(np.floor(np.linalg.eigvalsh(exact)[:1]), noises[0], random)[0]
+    smallest = noisy(np.floor(np.linalg.eigvalsh(exact)[:1]), noises[0], random)[0] / UNIT**2
     moments = np.zeros((d, d))
-    moments[first, second] = noisy(exact[first, second], noises[1], random)
+    moments[first, second] = noisy(exact[first, second], noises[1], random) / UNIT**2
     moments += np.triu(moments, 1).T
-    target = noisy(rows.T @ on_lattice(labels), noises[2], random)
+    target = noisy(rows.T @ on_lattice(labels), noises[2], random) / UNIT**2
     deviations = [noise.standard_deviation / UNIT**2 for noise in noises]
     lower = max(0.0, smallest - deviations[0] * math.sqrt(math.log(6 / risk)))
     ridge = max(0.0, deviations[1] * math.sqrt(d * math.log(2 * d * d / _FAILURE)) - lower)
     weights = np.linalg.lstsq(moments + ridge * np.eye(d), target, rcond=None)[0]
     statement = Statement(wanted, risk, f"three discrete Gaussians, {noises[1]} on X'X", "analytic Gaussian or zCDP")
     return Model(weights, statement)
-
-
-def noisy(integers: Floats, noise: DiscreteGaussian, random: RandomWords) -> Floats:
-    """Integers plus noise in real units, the shape of `integers` (k,)."""
-    values: Floats = (integers.astype(np.int64) + noise.draw(len(integers), random)).astype(np.float64) / UNIT**2
-    return values

@@ -24,7 +24,7 @@ import numpy as np
 from mechanisms import objective_constants, validate
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
-from protocols.baselines.inputs import UNIT, check_exact, checked, on_lattice
+from protocols.baselines.inputs import UNIT, check_exact, checked, noisy, on_lattice
 from protocols.baselines.model import Model, Statement
 from protocols.schema import Floats
 from smpc.errors import InputError
@@ -83,12 +83,12 @@ def fit(
     exact = objective(on_lattice(features), on_lattice(labels) if loss == "linear" else labels, loss)
     delta = (chosen.linear if loss == "linear" else chosen.logistic)(d)
     noise = DiscreteLaplace(delta * exact.unit / wanted)
-    drawn = noise.draw(d * d, random).reshape(d, d).astype(np.float64)
-    upper = np.triu(drawn)
-    symmetric = upper + upper.T - np.diag(drawn.diagonal()) if chosen.copied else (drawn + drawn.T) / 2
-    slope = (exact.slope + noise.draw(d, random)) / exact.unit
+    quadratic = noisy(exact.quadratic, noise, random) / exact.unit
+    slope = noisy(exact.slope, noise, random) / exact.unit
+    upper = np.triu(quadratic)
+    symmetric = upper + np.triu(quadratic, 1).T if chosen.copied else (quadratic + quadratic.T) / 2
     ridge = chosen.ridge * math.sqrt(2) * float(delta / wanted)
-    weights = minimise((exact.quadratic + symmetric) / exact.unit + ridge * np.eye(d), slope)
+    weights = minimise(symmetric + ridge * np.eye(d), slope)
     return Model(weights, Statement(wanted, Fraction(0), f"{noise}, {constants} constants", "pure sum"))
 
 

@@ -26,7 +26,7 @@ from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
 from protocols.baselines import poisson_accounting
-from protocols.baselines.inputs import UNIT, check_exact, checked, on_lattice
+from protocols.baselines.inputs import UNIT, check_exact, checked, noisy, on_lattice
 from protocols.baselines.logistic import sigmoid
 from protocols.baselines.model import Model, Statement
 from protocols.schema import Floats
@@ -85,10 +85,12 @@ def fit(
     noise, lengths = DiscreteGaussian(variance), np.sqrt(np.einsum("ij,ij->i", features, features))
 
     def gradient(w: Floats) -> Floats:
-        sample = np.flatnonzero(bernoulli(share, n, random)) if share < 1 else np.arange(n)
-        rows = features[sample]
-        total = clipped_sum(rows, residuals(rows @ (w / UNIT), labels[sample], loss), lengths[sample], bound)
-        return (total + noise.draw(d, random)) / float(UNIT**2 * n * share)
+        # All margins, in place: a matrix product may round a row otherwise when it stands elsewhere, and the sum of the
+        # others must not depend on whether a record is in the sample.
+        everyone = residuals(features @ (w / UNIT), labels, loss)
+        sample = bernoulli(share, n, random) if share < 1 else np.ones(n, dtype=np.bool_)
+        total = clipped_sum(features, np.where(sample, everyone, 0.0), lengths, bound)
+        return noisy(total, noise, random) / float(UNIT**2 * n * share)
 
     statement = Statement(
         wanted, risk, f"{steps} steps on samples of {float(share):.3g}, {noise}", "PLD of Poisson samples"
@@ -118,7 +120,7 @@ def fit_laplace(
 
     def gradient(w: Floats) -> Floats:
         total = clipped_sum(features, residuals(features @ (w / UNIT), labels, loss), lengths, bound)
-        return (total + noise.draw(d, random)) / float(UNIT**2 * n)
+        return noisy(total, noise, random) / float(UNIT**2 * n)
 
     statement = Statement(wanted, Fraction(0), f"{steps} steps, {noise}", "pure sum")
     return Model(_descend(gradient, d, steps, rate), statement)

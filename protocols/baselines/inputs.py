@@ -12,7 +12,10 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms import validate
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.enclosure import sqrt_above
+from mechanisms.randomness import RandomWords
 from protocols.schema import Floats
 from smpc.errors import InputError
 from smpc.fixedpoint import encode
@@ -82,3 +85,13 @@ def check_exact(rows: int, largest: int, what: str) -> None:
         raise InputError(
             f"n = {rows} rows: {what} could leave the exact integers, at most {(_EXACT - 1) // largest} fit"
         )
+
+
+def noisy(exact: Floats, noise: DiscreteLaplace | DiscreteGaussian, random: RandomWords) -> Floats:
+    """`exact` integers plus a draw each, the shape of `exact`.
+
+    They are added as integers and only the sum is rounded to float64: large noise rounded before would not hide the low
+    digits.
+    """
+    drawn = noise.draw(exact.size, random).reshape(exact.shape)
+    return (exact.astype(np.int64) + drawn).astype(np.float64)

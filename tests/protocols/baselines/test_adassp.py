@@ -14,7 +14,7 @@ from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.gaussian_privacy import GaussianLoss, analytic_delta
 from mechanisms.randomness import SecureRandom
 from protocols.baselines import adassp, ols
-from protocols.baselines.inputs import UNIT
+from protocols.baselines.inputs import UNIT, shortened
 from tests.protocols.baselines import tables
 
 ONE, TINY = Fraction(1), Fraction(1, 10**5)
@@ -87,6 +87,14 @@ def test_large_epsilon_is_the_exact_solution() -> None:
     x, y = tables.linear()
     found = adassp.fit(x, y, epsilon=Fraction(2000), delta=TINY, random=SecureRandom())
     assert found.weights == pytest.approx(ols.fit(x, y).weights, abs=1e-3)
+
+
+def test_rows_are_shortened_to_the_norm() -> None:
+    x, y = tables.linear()
+    half = Fraction(1, 2)
+    found = adassp.fit(x, y, epsilon=Fraction(2000), delta=TINY, random=SecureRandom(), norm=half)
+    assert found.weights == pytest.approx(ols.fit(shortened(x, half), y).weights, abs=1e-3)
+    assert np.abs(found.weights - ols.fit(x, y).weights).max() > 0.05
 
 
 def test_moderate_epsilon_is_near_it() -> None:

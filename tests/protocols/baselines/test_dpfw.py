@@ -46,6 +46,21 @@ def test_lipschitz_bounds_every_gradient_in_the_ball(loss: str) -> None:
             assert max(map(abs, slopes)) <= bound + 1e-12
 
 
+def test_residuals_are_clipped_before_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the ball only a rounding could exceed the bound; with a bound made too small, every residual does."""
+    seen: list[float] = []
+    exact = dpfw.scores
+
+    def spy(x: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        seen.append(float(np.abs(residuals).max()))
+        return exact(x, residuals)
+
+    monkeypatch.setattr(dpfw, "lipschitz", lambda loss, radius: Fraction(1, 16))
+    monkeypatch.setattr(dpfw, "scores", spy)
+    dpfw.fit(np.ones((5, 2)), np.ones(5), loss="linear", epsilon=ONE, delta=TINY, random=SecureRandom(), steps=3)
+    assert max(seen) <= UNIT // 16
+
+
 def test_least_of_noisy_scores_keeps_its_epsilon() -> None:
     """Two vertices, scores s and -s in integers: the probability of the first, by summing the noise's law."""
     change, epsilon = 3, 0.8

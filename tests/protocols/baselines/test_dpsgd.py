@@ -48,6 +48,15 @@ def test_clipping_keeps_short_gradients_and_directions() -> None:
     assert np.linalg.norm(long) == pytest.approx(UNIT**2, rel=1e-4)
 
 
+def test_each_variant_clips_in_the_norm_of_its_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mechanism in (DiscreteGaussian, DiscreteLaplace):
+        monkeypatch.setattr(mechanism, "draw", lambda self, count, random: np.zeros(count, dtype=np.int64))
+    options = {"loss": "linear", "epsilon": ONE, "random": SecureRandom(), "steps": 1, "learning_rate": 1.0}
+    x, y = np.ones((3, 4)), np.ones(3)  # gradients of L2 norm 2 and L1 norm 4, against a clip of 1
+    assert dpsgd.fit(x, y, delta=TINY, sampling=ONE, **options).weights == pytest.approx([1 / 2] * 4, rel=1e-3)  # type: ignore[arg-type]
+    assert dpsgd.fit_laplace(x, y, **options).weights == pytest.approx([1 / 4] * 4, rel=1e-3)  # type: ignore[arg-type]
+
+
 def test_laplace_noise_has_its_law() -> None:
     """No data, one step: the weights are the noise of scale 2 clip T / epsilon, in units of learning rate / n."""
     d, clip, epsilon = 20_000, Fraction(1, 2), Fraction(3)
@@ -92,9 +101,9 @@ def test_a_record_joins_a_step_with_the_sampling_probability(monkeypatch: pytest
     sizes = []
     exact = dpsgd.clipped_sum
 
-    def spy(x: np.ndarray, *rest: object) -> np.ndarray:
-        sizes.append(len(x))
-        return exact(x, *rest)  # type: ignore[arg-type]
+    def spy(x: np.ndarray, residual: np.ndarray, *rest: object) -> np.ndarray:
+        sizes.append(int(np.count_nonzero(residual)))
+        return exact(x, residual, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(dpsgd, "clipped_sum", spy)
     x, y = tables.linear(1000, 1)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import Stream
 from protocols.baselines import adassp, central_fm, dpfw, dpsgd, logistic, ols, output_perturbation, trivial
-from protocols.baselines.inputs import UNIT, check_exact, checked, on_lattice, short_rows_on_lattice, with_ones
+from protocols.baselines.inputs import UNIT, check_exact, checked, noisy, on_lattice, short_rows_on_lattice, with_ones
 from protocols.baselines.model import Model
 from smpc.errors import InputError
 from tests.protocols.baselines import tables
@@ -140,3 +141,11 @@ def test_sums_that_float64_might_round_are_refused() -> None:
     check_exact(2**25 - 1, UNIT**2, "sums")
     with pytest.raises(InputError, match="at most 33554431 fit"):
         check_exact(2**25, UNIT**2, "sums")
+
+
+def test_noise_is_added_before_anything_is_rounded_to_float64() -> None:
+    noise, values = DiscreteLaplace(Fraction(2**54)), np.arange(1000.0).reshape(500, 2)
+    drawn = noise.draw(1000, Stream(bytes(32))).reshape(500, 2)
+    expected = np.array([float(int(v) + int(n)) for v, n in zip(values.ravel(), drawn.ravel(), strict=True)])
+    assert np.array_equal(noisy(values, noise, Stream(bytes(32))).ravel(), expected)
+    assert not np.array_equal(values + drawn, expected.reshape(500, 2))  # the order matters at this size

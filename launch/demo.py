@@ -14,7 +14,7 @@ import numpy as np
 
 from launch.job import Job, load_job
 from launch.outputs import check_free
-from launch.participant import schema_of
+from launch.participant import held_tables, schema_of
 from launch.pool import Pool
 from launch.run import run_locally
 from launch.summary import summary
@@ -24,7 +24,7 @@ from protocols.plan import Plan
 from protocols.schema import Floats
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
-from smpc.session import Cast, Held
+from smpc.session import Cast
 
 EPSILONS = ("0.1", "1", "10")
 TEST_EVERY = 5  # every fifth person is kept out of the parties' tables, for the reader to test the model on
@@ -78,11 +78,9 @@ def _write_tables(job: Job, table: dict[str, Floats], rows: np.ndarray[Any, np.d
 
 def repeat(s: CryptenSession, job: Job, rows: int, seeds: int) -> list[list[float]]:
     """The protocol, `seeds` times for every epsilon, in a participant's own process: intercept and weights of each."""
-    spec = next((party for party in job.parties if party.name == s.me), None)
+    spec = job.party(s.me)
     schema = schema_of(job, rows)
-    tables = {party.name: Held[Floats](party.name) for party in job.parties}
-    if spec is not None:
-        tables[s.me] = Held(s.me, read_table(spec, clip=job.clip).columns)
+    tables = held_tables(job, s.me, read_table(spec, clip=job.clip) if spec is not None else None)
     models = []
     for epsilon in EPSILONS:
         plan = Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)

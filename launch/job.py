@@ -86,10 +86,15 @@ class Job:
         """Parties in the file's order, server, dealer."""
         return (*self.parties, self.server, self.dealer)
 
+    def party(self, name: str) -> PartySpec | None:
+        """The party of this name; None for server and dealer."""
+        return next((spec for spec in self.parties if spec.name == name), None)
+
     def features(self, party: str) -> tuple[Column, ...]:
         """The columns of `party` without the label."""
-        spec = next(spec for spec in self.parties if spec.name == party)
-        return tuple(column for column in spec.columns if (party, column) != (self.label_party, self.label))
+        spec = self.party(party)
+        columns = spec.columns if spec is not None else ()
+        return tuple(column for column in columns if (party, column) != (self.label_party, self.label))
 
     def endpoints(self) -> tuple[dict[str, Address], dict[str, Path]]:
         """Addresses and certificates of all participants. Raises InputError where one is missing or given twice."""

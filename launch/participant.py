@@ -88,7 +88,7 @@ def take_part(
             report = CostReport(me, handshake, {n: c - handshake[n] for n, c in network.sent().items()})
             report.seconds = {"correlated randomness": dealer.seconds, "total": time.perf_counter() - start}
             report.messages_sent = network.sent_frames()
-            files = {"cost.json": cost_json({me: report})}
+            files = {"cost.json": cost_json({me: report.to_dict()})}
         else:
             files = _run(job, cast, network, agreement, table)
     write_folder(out, files)
@@ -96,7 +96,7 @@ def take_part(
 
 
 def _own_table(job: Job, me: str) -> Table | None:
-    spec = next((party for party in job.parties if party.name == me), None)
+    spec = job.party(me)
     if spec is None:
         return None
     table = read_table(spec, clip=job.clip)
@@ -117,11 +117,7 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
     session = CryptenSession(cast, network, agreement)
     if table is not None:
         compare_ids(network, agreement, cast, table)
-    tables = {spec.name: Held[Floats](spec.name) for spec in job.parties}
-    for spec in job.parties:
-        if table is not None and spec.name == network.me:
-            tables[spec.name] = Held(spec.name, table.columns)
-    release = functional.fit(session, tables, plan)
+    release = functional.fit(session, held_tables(job, network.me, table), plan)
     report = session.report()
     for warning in report.warnings():
         print(f"warning: {warning}", file=sys.stderr)
@@ -134,14 +130,14 @@ def _run(job: Job, cast: Cast, network: Network, agreement: Agreement, table: Ta
     return {
         "model.json": model_json(release, {**about, **numbers}),
         "guarantee.json": release.guarantee.to_json() + "\n",
-        "cost.json": cost_json({network.me: report}),
+        "cost.json": cost_json({network.me: report.to_dict()}),
         "transcript.jsonl": session.transcript.to_jsonl(),
     }
 
 
 def charge(job: Job, me: str, guarantee: Guarantee) -> None:
     """Charge the release to the party's ledger before anything of its data is sent. Raises BudgetError over the cap."""
-    spec = next((spec for spec in job.parties if spec.name == me), None)
+    spec = job.party(me)
     if spec is None:
         return
     if spec.ledger is None:
@@ -175,6 +171,14 @@ def _keyed_digest(key: bytes, table: Table) -> bytes:
         piece = [str(value) for value in table.ids[start : start + (1 << 14)].to_pylist()]
         digest.update(json.dumps(piece).encode())
     return digest.digest()
+
+
+def held_tables(job: Job, me: str, table: Table | None) -> dict[str, Held[Floats]]:
+    """Every party's columns as this process has them: its own, and the others' as handles."""
+    return {
+        spec.name: Held(spec.name, table.columns if table is not None and spec.name == me else None)
+        for spec in job.parties
+    }
 
 
 def schema_of(job: Job, rows: int) -> Schema:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from launch.job import Job, load_job
 from launch.keys import make_keys
-from launch.outputs import check_free, write_folder
+from launch.outputs import check_free, cost_json, write_folder
 from launch.progress import Board
 from smpc.engine.tls import listen
 from smpc.errors import PeerError
@@ -137,4 +137,4 @@ def _merge(job: Job, folder: Path) -> dict[str, str]:
     costs: dict[str, object] = {}
     for endpoint in job.participants:
         costs |= json.loads((folder / f"{endpoint.name}.out" / "cost.json").read_text())["participants"]
-    return {**files, "cost.json": json.dumps({"participants": costs}, indent=1) + "\n"}
+    return {**files, "cost.json": cost_json(costs)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from mechanisms.guarantee import Guarantee
 
@@ -19,32 +21,25 @@ def summary(out: Path) -> str:
     return "\n".join(lines)
 
 
-def costs(reports: dict[str, dict[str, object]]) -> str:
+def costs(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """Bytes, messages, rounds and seconds of every participant."""
     header = ("participant", "sent", "handshake", "messages", "rounds", "waited", "seconds by phase")
     lines = [header]
     for name, report in reports.items():
-        seconds = report["seconds"]
-        assert isinstance(seconds, dict)  # noqa: S101  # our own file
-        phases = ", ".join(f"{phase} {value:.3f}" for phase, value in seconds.items())
         lines.append(
             (
                 name,
                 _kilobytes(report["bytes_sent"]),
                 _kilobytes(report["handshake_bytes"]),
-                str(_sum(report["messages_sent"])),
+                str(sum(report["messages_sent"].values())),
                 str(report["rounds"]),
                 f"{report['waited']:.3f} s",
-                phases,
+                ", ".join(f"{phase} {value:.3f}" for phase, value in report["seconds"].items()),
             )
         )
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
-def _sum(counts: object) -> int:
-    return sum(counts.values()) if isinstance(counts, dict) else 0
-
-
-def _kilobytes(counts: object) -> str:
-    return f"{_sum(counts) / 1000:,.1f} kB"
+def _kilobytes(counts: Mapping[str, int]) -> str:
+    return f"{sum(counts.values()) / 1000:,.1f} kB"

@@ -12,6 +12,7 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.enclosure import PRECISION, ball, sqrt_above, upper
 from mechanisms.gamma_norm import GammaNorm
 from mechanisms.gaussian_privacy import GaussianLoss, analytic_delta, zcdp_epsilon
+from mechanisms.search import least_enough
 from mechanisms.sensitivity import Sensitivity
 
 _STEPS = 40  # bisection stops at a relative excess of 2^-30 and less
@@ -53,15 +54,7 @@ def gaussian(l2_squared: Fraction | int, dimension: int, epsilon: Fraction, delt
         loss = GaussianLoss(squared, squared * ratio**2, dimension)
         return analytic_delta(wanted, [loss]) <= risk or zcdp_epsilon(loss.rho, risk) <= wanted
 
-    low = high = Fraction(1)
-    while not enough(high):
-        low, high = high, 2 * high
-    while enough(low):
-        low, high = low / 2, low
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return DiscreteGaussian(squared * high**2)
+    return DiscreteGaussian(squared * least_enough(enough, Fraction(1), _STEPS) ** 2)
 
 
 def classical_variance(l2_squared: Fraction | int, epsilon: Fraction, delta: Fraction) -> Fraction:

@@ -47,7 +47,7 @@ def _coefficients(s: Session, gram: Shared, plan: Plan, group: Group) -> Shared:
     return s.take(gram, plan.coefficients.first[entries], plan.coefficients.second[entries], times=group.times)
 
 
-def _publish(s: Session, plan: Plan, released: list[Held[Integers]]) -> Floats:
+def _publish(s: Session, plan: Plan, released: list[Held[Integers]] | Held[list[Integers]]) -> Floats:
     """The server solves and tells everybody: model, and how many directions of the form were not convex."""
     model = s.at(s.cast.server, plan.solve, released)
     return s.publish(model, shape=(2 + len(plan.schema.all_features),), message="model")
@@ -105,21 +105,17 @@ def _noise_after_opening(s: Session, tables: Mapping[str, Held[Floats]], plan: P
     noises = [s.draw_noise(group.mechanism, opener) for group, opener in zip(plan.groups, openers, strict=True)]
     gram = _gram(s, tables, plan)  # 1, 2
     exact = []
-    for group, opener in zip(plan.groups, openers, strict=True):
+    for group, opener, noise in zip(plan.groups, openers, noises, strict=True):
         coefficients = _coefficients(s, gram, plan, group)
         for party, mask in opener.items():
             part = s.take(coefficients, np.flatnonzero(mask))
-            exact.append((party, mask, s.reveal(part, to=party, message="exact block", unprotected=True)))  # 3
-    blocks = iter(exact)
+            block = s.reveal(part, to=party, message="exact block", unprotected=True)  # 3
+            exact.append((party, mask, block, noise.draws[party]))
     sent = []
-    for opener, noise in zip(openers, noises, strict=True):
-        for _ in opener:
-            party, mask, block = next(blocks)
-            noisy = s.at(party, _perturb, block, noise.draws[party], mask)
-            sent.append(s.send(noisy, to=s.cast.server, shape=(int(mask.sum()),), message="noisy block"))  # 4
-    released = s.at(s.cast.server, _assemble, openers, sent)
-    model = s.at(s.cast.server, plan.solve, released)
-    return s.publish(model, shape=(2 + len(plan.schema.all_features),), message="model")  # 5
+    for party, mask, block, draws in exact:
+        noisy = s.at(party, _perturb, block, draws, mask)
+        sent.append(s.send(noisy, to=s.cast.server, shape=(int(mask.sum()),), message="noisy block"))  # 4
+    return _publish(s, plan, s.at(s.cast.server, _assemble, openers, sent))  # 5
 
 
 def _perturb(block: Integers, draws: Integers, mask: Mask) -> Integers:

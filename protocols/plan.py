@@ -258,13 +258,13 @@ def _groups(
         yield Group(everything, times, mechanism, contributors)
         return
     for k, l in _blocks(schema):
-        others = [mask for p, mask in coefficients.holders.items() if p not in (k, l)]
         entries = coefficients.holders[k] & coefficients.holders[l]
-        entries &= ~np.logical_or.reduce(others) if k == l and others else np.ones_like(entries)
+        if k == l:  # what is k's alone
+            for other in (mask for p, mask in coefficients.holders.items() if p != k):
+                entries = entries & ~other
         scale = Fraction(_block_sensitivity(schema, k, l, unit)) / options.budgets[k, l]
-        mechanism = JointLaplace.within(scale, JOINT_DISTANCE) if noise == "joint" else DiscreteLaplace(scale)
         whole = np.ones(int(entries.sum()), dtype=np.bool_)
-        yield Group(entries, times[entries], mechanism, dict.fromkeys({k: 0, l: 0}, whole))
+        yield Group(entries, times[entries], _laplace(scale, noise), dict.fromkeys((k, l), whole))
 
 
 def _label_weight(options: Options) -> int:
@@ -293,7 +293,10 @@ def _mechanism(
         if options.mechanism == "gamma-norm":
             return calibration.gamma_norm(sensitivity.l2, epsilon)
         l1 = Fraction(sensitivity.l1)
-    scale = l1 / epsilon
+    return _laplace(l1 / epsilon, noise)
+
+
+def _laplace(scale: Fraction, noise: str) -> DiscreteLaplace | JointLaplace:
     return JointLaplace.within(scale, JOINT_DISTANCE) if noise == "joint" else DiscreteLaplace(scale)
 
 

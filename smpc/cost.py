@@ -5,21 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from mechanisms.joint_laplace import JointLaplace
+from smpc.engine.frames import HEADER
 from smpc.products import MASKED, ProductPlan
 
 RECORD_BYTES = 16384  # TLS 1.3
 RECORD_OVERHEAD = 22  # header, content type, tag
-FRAME_BYTES = 24  # a frame's fixed header
+SMALL_BYTES = RECORD_BYTES // 2  # an array up to this size travels in one record with its header
 DIMENSION_BYTES = 8
 
 
 def frame_bytes(label: str, dimensions: int, body: int) -> int:
     """Socket bytes of one message: frame header and array as TLS records, of which a small message needs but one."""
-    head = FRAME_BYTES + DIMENSION_BYTES * dimensions + len(label)
-    return _records(head + body) if body <= RECORD_BYTES // 2 else _records(head) + _records(body)
+    head = HEADER.size + DIMENSION_BYTES * dimensions + len(label)
+    return wire_bytes(head + body) if body <= SMALL_BYTES else wire_bytes(head) + wire_bytes(body)
 
 
-def _records(size: int) -> int:
+def wire_bytes(size: int) -> int:
+    """Bytes on the wire of so many bytes handed to TLS at once."""
     return size + RECORD_OVERHEAD * -(-size // RECORD_BYTES)
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
+
+import numpy as np
 
 from smpc.errors import InputError
+from smpc.ring import Integers, inner
 
 MASKED = "masked columns"  # the one message of a product
 BLOCK_BYTES = 1 << 19  # of the widest party's columns: a block stays in the cache, memory does not grow with the rows
@@ -46,3 +49,23 @@ class ProductPlan:
         """The rows of each message, in order."""
         for start in range(0, self.rows, self.rows_per_message):
             yield slice(start, min(self.rows, start + self.rows_per_message))
+
+
+def places(widths: Mapping[str, int]) -> dict[str, slice]:
+    """Where each party's columns stand in the Gram matrix, whose first column is the one of ones."""
+    edges = list(accumulate(widths.values(), initial=1))
+    return {party: slice(edges[i], edges[i + 1]) for i, party in enumerate(widths)}
+
+
+def own_gram(widths: Mapping[str, int], party: str, columns: Integers | None, one: int) -> Integers:
+    """The Gram matrix's entries that `party` knows alone: its columns' products, and their sums times `one`.
+
+    `columns` has shape (width, rows), None for a party without any. Everything else is 0.
+    """
+    size = 1 + sum(widths.values())
+    matrix = np.zeros((size, size), dtype=np.int64)
+    if columns is not None:
+        place = places(widths)[party]
+        matrix[place, place] = inner(columns, columns)
+        matrix[0, place] = matrix[place, 0] = columns.sum(axis=1) * one
+    return matrix

@@ -24,6 +24,7 @@ from functools import cache
 
 from mechanisms import validate
 from mechanisms.gaussian_privacy import GaussianLoss, Transfer
+from mechanisms.search import least_enough
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-12  # for float64 in the discretisation and the transforms
 _LEAST_DELTA = Fraction(1, 10**10)
@@ -71,12 +72,5 @@ def variance(
 
     # The search starts above the answer, near 2 q sqrt(2 T ln(1/delta)) / epsilon: grids grow as noise shrinks.
     guess = 8 * float(sampling) * math.sqrt(2 * steps * math.log(1 / delta)) / float(epsilon)
-    low = high = Fraction(2) ** math.ceil(math.log2(guess))
-    while not enough(high):
-        low, high = high, 2 * high
-    while enough(low):
-        low, high = low / 2, low
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return (high * bound) ** 2
+    start = Fraction(2) ** math.ceil(math.log2(guess))
+    return (least_enough(enough, start, _BISECTIONS) * bound) ** 2

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from smpc.bgn.library import BYTES, GENERATORS, WORDS, library, scalar
+from smpc.bgn.mcl import BYTES, GENERATORS, WORDS, library, scalar
 from smpc.errors import PeerError
 
 Elements = npt.NDArray[np.uint64]

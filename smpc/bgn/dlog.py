@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from smpc.bgn.curve import G1, GT, Elements, Group
-from smpc.bgn.library import library
+from smpc.bgn.mcl import library
 from smpc.errors import InputError
 
 WINDOW_BITS = 42  # about 2 s a value at the outermost

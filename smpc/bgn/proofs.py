@@ -16,7 +16,7 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import Elements, Encoded, Group
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.scalars import random_exponents
 
 PROOF_BYTES = 64

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.randomness import RandomWords
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 
 Scalars = npt.NDArray[np.uint64]
 _ORDER_WORDS = [(ORDER >> (64 * i)) & (2**64 - 1) for i in range(4)]

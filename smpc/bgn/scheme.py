@@ -19,7 +19,7 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import G1, G2, GT, Elements, Encoded, Group, pairing
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.scalars import random_exponents, random_scalars
 from smpc.bgn.threads import on_all_cores, row_blocks
 from smpc.errors import InputError

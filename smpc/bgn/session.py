@@ -38,8 +38,8 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
-from smpc.products import MASKED, ProductPlan
-from smpc.ring import Integers, inner
+from smpc.products import MASKED, ProductPlan, own_gram
+from smpc.ring import Integers
 from smpc.session import Cast, Held, Mechanism, Noise, Shared, value_of
 from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
 
@@ -94,19 +94,9 @@ class BgnSession(CryptenSession):
 
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Entries:
         sums = self._multiply(ProductPlan.gram(rows, widths), columns, one)
-        size = 1 + sum(widths.values())
-        local = np.zeros((size, size), np.int64)
+        local = own_gram(widths, self.me, value_of(columns[self.me]) if self.me in widths else None, one)
         local[0, 0] = rows * one * one
-        if self.me in widths:
-            own = value_of(columns[self.me])
-            start = 1 + sum(width for party, width in widths.items() if self._before(party))
-            place = slice(start, start + len(own))
-            local[place, place] = inner(own, own)
-            local[0, place] = local[place, 0] = own.sum(axis=1) * one
         return Entries.of_gram(self.cast.parties, widths, local, sums, rows * one * one)
-
-    def _before(self, party: str) -> bool:
-        return self.cast.parties.index(party) < self.cast.parties.index(self.me)
 
     def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Entries:
         pair = (x.holder, y.holder)
@@ -126,13 +116,12 @@ class BgnSession(CryptenSession):
             own = value_of(columns[self.me])
             if own.shape != (plan.widths[self.me], plan.rows) or np.any((own > one) | (own < -one)):
                 raise InputError(f"{self.me}: columns must be {plan.widths[self.me]} x {plan.rows} within +-{one}")
-            before = self.network.sent()[self.cast.server]
-            with self.phase("encrypt"):
+            with (
+                self.counted("product", upload_bytes(plan, self.me), [self.cast.server]),
+                self.phase("encrypt"),
+            ):
                 encryptors = {group: self._encryptor(group) for group in groups_of(plan, self.me)}
                 upload(self.network, self.cast.server, plan, own, encryptors, self._secure)
-            self.network.flush()
-            sent = self.network.sent()[self.cast.server] - before
-            self.cost.compare("product", upload_bytes(plan, self.me), sent)
         return {}
 
     def _encryptor(self, group: Group) -> Encryptor:
@@ -219,14 +208,10 @@ class BgnSession(CryptenSession):
         # without keys nothing was multiplied: every entry is its holder's own
         opener = self._opener or Opener(self.network, self.cast.server, {}, {}, self._secure)
         others = [name for name in self.cast.parties if name != self.me]
-        before = self.network.sent()
         session = self._agreement.nonce + self._openings.to_bytes(8, "big")
-        values = opener.open(entries, None if own is None else value_of(own), session)
-        self.network.flush()
-        after = self.network.sent()
         predicted = opening_bytes((((k, l), len(places)) for k, l, places in entries.pairs()), self.me)
-        self.cost.compare("opening", predicted, sum(after[name] - before[name] for name in others))
-        return values
+        with self.counted("opening", predicted, others):
+            return opener.open(entries, None if own is None else value_of(own), session)
 
     # what is recorded
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import GT, Elements, Encoded
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.proofs import Context, Powers, prove, verify
 from smpc.bgn.threshold_keys import GROUPS, KeyShare, ThresholdKeys
 from smpc.errors import InputError, PeerError

@@ -16,7 +16,7 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import G1, G2, Elements, Encoded, Group
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.proofs import PROOF_BYTES, Context, Powers, prove, verify
 from smpc.bgn.scalars import random_exponents
 from smpc.errors import InputError, PeerError

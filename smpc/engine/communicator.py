@@ -166,7 +166,7 @@ class LinkCommunicator(Communicator):
         self._network.send(self._parties[dst], "object", np.frombuffer(text, dtype=np.uint8))
 
     def recv_obj(self, src: int, group: object = None) -> Any:
-        return json.loads(self._network.receive(self._parties[src], "object", np.uint8, None).tobytes())
+        return self._network.receive_value(self._parties[src], "object")
 
     def broadcast_obj(self, obj: Any, src: int, group: object = None) -> Any:
         if self._rank != src:

@@ -10,11 +10,10 @@ from collections import deque
 
 import numpy as np
 
+from smpc.cost import SMALL_BYTES, wire_bytes
 from smpc.engine.frames import Array, Frame, FrameReader, Kind, head
 from smpc.errors import PeerError
 
-RECORD = 16384  # a TLS 1.3 record carries at most this much and costs 22 bytes beside it
-RECORD_OVERHEAD = 22
 BACKLOG = 1 << 26  # stop reading a peer that is this far ahead of us: TCP holds it back then
 _FRAME_COST = 1024  # of keeping a frame, however small
 _TURN = 64  # records handled before other links get their turn
@@ -48,7 +47,7 @@ class Link:
         pieces = [memoryview(head(kind, label, round_, chain, payload))]
         if payload is not None and payload.nbytes:
             body = np.ascontiguousarray(payload).data.cast("B")
-            if len(body) <= RECORD // 2:  # one record, one system call
+            if len(body) <= SMALL_BYTES:  # one record, one system call
                 pieces = [memoryview(bytes(pieces[0]) + bytes(body))]
             else:
                 pieces.append(body)
@@ -68,7 +67,7 @@ class Link:
                     break
                 view = self._outgoing[0]
                 count = self.connection.send(view)
-                self.sent_bytes += count + RECORD_OVERHEAD * -(-count // RECORD)
+                self.sent_bytes += wire_bytes(count)
                 if count == len(view):
                     self._outgoing.popleft()
                 else:

@@ -125,17 +125,23 @@ class Network:
 
     def receive_json(self, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
         """A message of public facts; PeerError if it is no JSON object."""
-        data = self.receive(peer, label, np.uint8, None, scripted=scripted)
-        text = data.tobytes()
-        depth = np.cumsum(np.isin(data, _OPENING).astype(np.int32) - np.isin(data, _CLOSING))
-        try:
-            # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
-            message = json.loads(text) if text and int(depth.max()) <= _DEEPEST else None
-        except (ValueError, RecursionError):
-            message = None
+        message = self.receive_value(peer, label, scripted=scripted)
         if not isinstance(message, dict):
             raise PeerError(f"{peer}: '{label}' is not a JSON object")
         return message
+
+    def receive_value(self, peer: str, label: str, *, scripted: bool = True) -> object:
+        """A public value sent as JSON; PeerError if it is none."""
+        data = self.receive(peer, label, np.uint8, None, scripted=scripted)
+        depth = np.cumsum(np.isin(data, _OPENING).astype(np.int32) - np.isin(data, _CLOSING))
+        try:
+            # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
+            if data.size and int(depth.max()) <= _DEEPEST:
+                value: object = json.loads(data.tobytes())
+                return value
+        except (ValueError, RecursionError):
+            pass
+        raise PeerError(f"{peer}: '{label}' is not a JSON object")
 
     def sent(self) -> dict[str, int]:
         """Bytes written to each peer's socket so far, TLS records included."""

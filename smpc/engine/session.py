@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +17,8 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.requests import Requests
 from smpc.engine.sharing import Sharing
-from smpc.products import ProductPlan
-from smpc.ring import Integers, inner
+from smpc.products import ProductPlan, own_gram, places
+from smpc.ring import Integers
 from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
 
 T = TypeVar("T")
@@ -62,6 +62,15 @@ class CryptenSession(Session):
         self.cost.waited = self.network.waited
         return self.cost
 
+    @contextmanager
+    def counted(self, operation: str, predicted: int, receivers: Sequence[str]) -> Iterator[None]:
+        """Set what goes to `receivers` inside the block, counted at the sockets, beside the formula's bytes."""
+        before = self.network.sent()
+        yield
+        self.network.flush()
+        after = self.network.sent()
+        self.cost.compare(operation, predicted, sum(after[name] - before[name] for name in receivers))
+
     # shares as CrypTen's tensors
 
     def _tensor(self, share: Integers, bits: int = 0) -> Any:
@@ -95,30 +104,23 @@ class CryptenSession(Session):
 
     def multiply(self, correlation: Correlation, columns: Integers) -> dict[tuple[str, str], Integers]:
         """The online half of a product: this party's shares of the blocks it takes part in."""
-        partners = correlation.plan.partners(self.me)
-        before = sum(self.network.sent()[name] for name in partners)
-        blocks = multiply(self.network, str(self.cast.dealer), self._seed, correlation, columns)
-        self.network.flush()
-        sent = sum(self.network.sent()[name] for name in partners) - before
-        self.cost.compare("product", product_bytes(correlation.plan, self.me), sent)
-        return blocks
+        plan = correlation.plan
+        with self.counted("product", product_bytes(plan, self.me), plan.partners(self.me)):
+            return multiply(self.network, str(self.cast.dealer), self._seed, correlation, columns)
 
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any:
         if not self.is_party:
             return None
-        edges = list(accumulate(widths.values(), initial=1))
-        place = {name: slice(edges[i], edges[i + 1]) for i, name in enumerate(widths)}
-        share = np.zeros((edges[-1], edges[-1]), dtype=np.int64)
         correlation = self.correlate(ProductPlan.gram(rows, widths))
+        own = value_of(columns[self.me]) if self.me in widths else None
+        blocks = {} if own is None else self.multiply(correlation, own)
+        share = own_gram(widths, self.me, own, one)
+        place = places(widths)
+        for (k, l), part in blocks.items():
+            share[place[k], place[l]] = part
+            share[place[l], place[k]] = part.T
         if self.me == self.cast.parties[0]:
             share[0, 0] = rows * one * one
-        if self.me in widths:
-            own = value_of(columns[self.me])
-            for (k, l), part in self.multiply(correlation, own).items():
-                share[place[k], place[l]] = part
-                share[place[l], place[k]] = part.T
-            share[place[self.me], place[self.me]] = inner(own, own)
-            share[0, place[self.me]] = share[place[self.me], 0] = own.sum(axis=1) * one
         return self._tensor(share)
 
     def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any:
@@ -160,13 +162,9 @@ class CryptenSession(Session):
 
         share = self._integers(shared.share)
         peers = [name for name in self.cast.parties if name != self.me]
-        before = self.network.sent()
         first = self.me == self.cast.parties[0]
-        noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
-        self.network.flush()
-        after = self.network.sent()
-        sent = sum(after[name] - before[name] for name in peers)
-        self.cost.compare("joint noise", len(peers) * joint_noise_bytes(mechanism, share.size), sent)
+        with self.counted("joint noise", len(peers) * joint_noise_bytes(mechanism, share.size), peers):
+            noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
         return self._tensor(share + noise.reshape(share.shape))
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:

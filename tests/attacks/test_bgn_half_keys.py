@@ -12,7 +12,7 @@ import pytest
 
 from smpc.bgn.curve import G1
 from smpc.bgn.dlog import DiscreteLog
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.scalars import random_exponents
 from smpc.bgn.scheme import Encryptor, decrypt_level1
 from tests.bgn.support import RANDOM

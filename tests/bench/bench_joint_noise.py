@@ -22,6 +22,7 @@ from launch.pool import Pool
 from mechanisms.joint_laplace import WORD, JointLaplace
 from smpc.engine.session import CryptenSession
 from smpc.session import Cast, Shared
+from tests.bench.barrier import together
 
 DISTANCE = Fraction(1, 2**56)
 
@@ -57,19 +58,6 @@ def draw(s: CryptenSession, law: JointLaplace, count: int, repetitions: int) -> 
         after = s.network.sent()
         sent = sum(after[name] - before[name] for name in s.cast.parties if name != s.me)
     return seconds, sent
-
-
-def together(s: CryptenSession) -> None:
-    """A barrier at the server: nobody starts before everybody is ready."""
-    token = np.zeros(1, dtype=np.int64)
-    if s.is_party:
-        s.network.send(s.cast.server, "ready", token)
-        s.network.receive(s.cast.server, "go", np.int64, (1,))
-        return
-    for name in s.cast.parties:
-        s.network.receive(name, "ready", np.int64, (1,))
-    for name in s.cast.parties:
-        s.network.send(name, "go", token)
 
 
 def dealt_bytes(law: JointLaplace, count: int) -> int:

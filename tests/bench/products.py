@@ -21,6 +21,7 @@ from smpc.engine.session import CryptenSession
 from smpc.products import ProductPlan
 from smpc.ring import inner
 from smpc.session import Cast, Shared, value_of
+from tests.bench.barrier import together
 from tests.bench.product_tasks import TASKS, ProductTask
 from tests.bench.stock_products import StockProduct
 from tests.bench.stock_products import measure as measure_stock
@@ -62,10 +63,10 @@ def own_task(s: CryptenSession, task: ProductTask, repetitions: int) -> Any:
     plan = ProductPlan.gram(task.rows, dict(zip(names, task.widths, strict=True)))
     if not s.is_party:
         for _ in range(2 * repetitions):
-            _together(s)
+            together(s)
             _open(s, plan, {})
         for _ in range(repetitions):
-            _together(s)
+            together(s)
         return None
     table = np.ascontiguousarray(task.columns(names.index(s.me)).T)
     times = [_repetition(s, plan, table) for _ in range(repetitions)]
@@ -76,7 +77,7 @@ def own_task(s: CryptenSession, task: ProductTask, repetitions: int) -> Any:
 
 
 def _repetition(s: CryptenSession, plan: ProductPlan, table: Any) -> tuple[PartyTimes, list[Any]]:
-    _together(s)
+    together(s)
     start = time.perf_counter()
     _open(s, plan, s.multiply(s.correlate(plan), fixedpoint.encode(table, BITS)))
     total = time.perf_counter() - start
@@ -84,7 +85,7 @@ def _repetition(s: CryptenSession, plan: ProductPlan, table: Any) -> tuple[Party
     correlation = s.correlate(plan)
     correlation.receive(s.network, str(s.cast.dealer))
     dealer = time.perf_counter() - start
-    _together(s)
+    together(s)
     before = s.network.sent()
     start = time.perf_counter()
     own = s.multiply(correlation, fixedpoint.encode(table, BITS))
@@ -111,7 +112,7 @@ def _open(s: CryptenSession, plan: ProductPlan, own: Mapping[tuple[str, str], An
 def _move_bytes(s: CryptenSession, plan: ProductPlan) -> float:
     """Seconds for the same messages without any computation."""
     width = plan.widths[s.me]
-    _together(s)
+    together(s)
     start = time.perf_counter()
     ready = np.zeros((width, plan.rows_per_message), dtype=np.int64)
     for rows in plan.row_blocks():
@@ -121,19 +122,6 @@ def _move_bytes(s: CryptenSession, plan: ProductPlan) -> float:
         for name in plan.partners(s.me):
             s.network.receive(name, "bytes", np.int64, (plan.widths[name], rows.stop - rows.start))
     return time.perf_counter() - start
-
-
-def _together(s: CryptenSession) -> None:
-    """Nobody starts before everybody is ready: a barrier at the server."""
-    token = np.zeros(1, dtype=np.int64)
-    if s.is_party:
-        s.network.send(s.cast.server, "ready", token)
-        s.network.receive(s.cast.server, "go", np.int64, (1,))
-        return
-    for name in s.cast.parties:
-        s.network.receive(name, "ready", np.int64, (1,))
-    for name in s.cast.parties:
-        s.network.send(name, "go", token)
 
 
 def _seconds(f: Any) -> float:

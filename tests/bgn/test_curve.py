@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py_ecc.optimized_bls12_381 import multiply
 
-from smpc.bgn import library as library_file
+from smpc.bgn import mcl as library_file
 from smpc.bgn.curve import G1, G2, GT, Group, final_exponentiation, miller_product, pairing
-from smpc.bgn.library import ORDER, CurveUnavailable, library
+from smpc.bgn.mcl import ORDER, CurveUnavailable, library
 from smpc.errors import PeerError
 from tests.bgn.reference import IN_G1, IN_G2
 

@@ -7,7 +7,7 @@ import pytest
 
 from smpc.bgn.curve import G1, G2, GT, Group
 from smpc.bgn.keys import SecretKey, read_key
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.proofs import Context, Powers, prove, verify
 from smpc.errors import PeerError
 from tests.bgn.support import RANDOM, SESSION

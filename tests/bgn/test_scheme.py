@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from smpc.bgn.curve import G1, G2, GT, Elements
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.multiply import InnerProducts
 from smpc.bgn.scalars import random_exponents, random_scalars
 from smpc.bgn.scheme import PLAINTEXT_BITS, decrypt, decrypt_level1

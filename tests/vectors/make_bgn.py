@@ -16,7 +16,7 @@ import numpy as np
 from py_ecc.optimized_bls12_381 import multiply
 
 from smpc.bgn.curve import G1, G2, GT, Elements, miller_product
-from smpc.bgn.library import ORDER
+from smpc.bgn.mcl import ORDER
 from smpc.bgn.multiply import InnerProducts
 from tests.bgn.reference import IN_G1, IN_G2, encrypt, prove_key
 from tests.bgn.support import SESSION

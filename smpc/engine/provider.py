@@ -25,6 +25,8 @@ class _Request(NamedTuple):
     number: int
     kind: str
     sizes: list[tuple[int, ...]]
+    operation: str
+    options: dict[str, Any]
     result: tuple[int, ...]
 
 
@@ -51,7 +53,7 @@ class DealerProvider(TupleProvider):
     def _ask(self, kind: str, sizes: list[tuple[int, ...]], op: str, options: dict[str, Any]) -> _Request:
         result = product_shape(sizes, op, options) if len(sizes) == 2 else sizes[0]
         number = self._requests.send(kind, sizes=[list(size) for size in sizes], operation=op, options=options)
-        return _Request(number, kind, sizes, result)
+        return _Request(number, kind, sizes, op, options, result)
 
     def _tuple(self, kind: str, *sizes: Any, op: str = "mul", **options: Any) -> list[torch.Tensor]:
         shapes = [tuple(int(length) for length in size) for size in sizes]
@@ -63,7 +65,7 @@ class DealerProvider(TupleProvider):
                 )
         else:
             request = self._ask(kind, shapes, op, options)
-        values = shares(kind, self._seed, request.number, shapes, request.result)
+        values = shares(kind, self._seed, request.number, shapes, request.operation, request.options, request.result)
         if self._requests.first:
             fixed = self._network.receive(self._dealer, "correction", np.int64, request.result, scripted=False)
             values[-1] = torch.from_numpy(fixed)

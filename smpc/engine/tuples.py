@@ -25,9 +25,16 @@ def product_shape(sizes: Sequence[Shape], operation: str, options: Options) -> S
     return tuple(getattr(torch, operation)(*empty, **options).shape)
 
 
-def shares(kind: str, seed: bytes, number: int, sizes: Sequence[Shape], result: Shape) -> list[torch.Tensor]:
-    """One party's shares: the factors, then the dependent value (the first party replaces it by the correction)."""
-    stream = keyed(seed, "tuple", number)
+def shares(
+    kind: str, seed: bytes, number: int, sizes: Sequence[Shape], operation: str, options: Options, result: Shape
+) -> list[torch.Tensor]:
+    """One party's shares: the factors, then the dependent value (the first party replaces it by the correction).
+
+    The stream belongs to the whole request. Were it the number's alone, a first party that asks for something else
+    than the others expect could have the dealer send it their words.
+    """
+    settings = sorted((name, value if isinstance(value, int) else tuple(value)) for name, value in options.items())
+    stream = keyed(seed, "tuple", number, kind, [tuple(size) for size in sizes], operation, settings)
     drawn = [torch.from_numpy(ring_elements(stream, size)) for size in sizes]
     if kind == "B2A":
         drawn[0] &= 1
@@ -39,7 +46,7 @@ def correction(
 ) -> Integers:
     """What the first party's share of the dependent value must be, given everybody else's."""
     result = product_shape(sizes, operation, options) if len(sizes) == 2 else sizes[0]
-    drawn = [shares(kind, seed, number, sizes, result) for seed in seeds]
+    drawn = [shares(kind, seed, number, sizes, operation, options, result) for seed in seeds]
     columns = list(zip(*drawn, strict=True))
     xor = kind in ("binary", "B2A")
     factors = [_combine(column, xor) for column in columns[:-1]]

@@ -1,4 +1,4 @@
-"""The command line: smpc run, party, keys new, demo."""
+"""The command line: smpc run, party, keys new, ledger, audit, reproduce, demo."""
 
 from __future__ import annotations
 
@@ -93,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--trials", type=int, default=20_000, help="runs of each neighbour (default 20,000)")
     audit.set_defaults(command=_audit)
 
+    reproduce = commands.add_parser("reproduce", help="measure a paper's comparisons: one page with tables and figures")
+    reproduce.add_argument("protocol", choices=["functional"], help="whose page")
+    reproduce.add_argument("--out", type=Path, required=True, help="new folder for the page and its figures")
+    reproduce.add_argument("--quick", action="store_true", help="few seeds and small tables: under two minutes")
+    reproduce.set_defaults(command=_reproduce)
+
     demo = commands.add_parser("demo", help="train a private model on the RAND health insurance data, three parties")
     demo.add_argument("--out", type=Path, default=Path("demo-out"), help="new folder for the demo's files")
     demo.add_argument("--seeds", type=int, default=20, help="runs for each epsilon (default 20)")
@@ -167,6 +173,12 @@ def _audit(options: argparse.Namespace) -> None:
     from launch.audit import audit
 
     print(audit(options.job, options.trials))
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from launch.reproduce.command import reproduce
+
+    reproduce(options.protocol, options.out, quick=options.quick)
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -23,15 +23,15 @@ def check_free(out: Path) -> None:
         raise InputError(f"--out {out}: {parent} is not a folder that can be written to; make it first")
 
 
-def write_folder(out: Path, files: Mapping[str, str]) -> None:
-    """Write `files` (name to text) as the new folder `out` in one rename."""
+def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write `files` (name to text or bytes) as the new folder `out` in one rename."""
     check_free(out)
     temporary = None
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
-        for name, text in files.items():
-            with open(temporary / name, "w", encoding="utf-8") as file:
-                file.write(text)
+        for name, content in files.items():
+            with open(temporary / name, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
         temporary.chmod(0o755)

@@ -1,0 +1,96 @@
+"""Figures of measured medians with their intervals, as PNG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+from protocols.evaluation import Summary
+from smpc.errors import InputError
+
+_WIDTH, _HEIGHT, _COLUMNS = 4.2, 3.4, 3  # inches a panel, panels a row
+_MARKERS = "osD^vPX*<>"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Results of one method at the numbers `x`, at least one."""
+
+    label: str
+    x: tuple[float, ...]
+    results: tuple[Summary, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines in one frame, and `levels`: results that do not depend on x, like a predictor of zero."""
+
+    title: str
+    lines: tuple[Line, ...]
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, written as NAME.png. `log`: the axes ("x", "y", "xy" or "") with a logarithmic scale."""
+
+    name: str
+    x_label: str
+    y_label: str
+    panels: tuple[Panel, ...]
+    log: str = "x"
+
+
+def check_can_draw() -> None:
+    """Raises InputError where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install 'sharewise[reproduce]'") from None
+
+
+def draw(figure: Figure) -> bytes:
+    """The figure as a PNG file. A method has one colour and marker in all panels; intervals are vertical bars."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    columns = min(_COLUMNS, len(figure.panels))
+    rows = math.ceil(len(figure.panels) / columns)
+    canvas = Canvas(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.8), layout="constrained")
+    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+    labels = list(dict.fromkeys(line.label for panel in figure.panels for line in panel.lines))
+    levels = list(dict.fromkeys(name for panel in figure.panels for name in panel.levels))
+    for panel, frame in zip(figure.panels, axes, strict=False):
+        for line in panel.lines:
+            _add(frame, line, labels.index(line.label), len(labels))
+        for name, level in panel.levels.items():
+            style = ("--", ":", "-.")[levels.index(name) % 3]
+            frame.axhline(level, color=str(0.25 * (levels.index(name) % 3)), linestyle=style, linewidth=1, label=name)
+        frame.set_title(panel.title, fontsize=10)
+        frame.set_xlabel(figure.x_label)
+        frame.set_ylabel(figure.y_label)
+        if "x" in figure.log:
+            frame.set_xscale("log")
+        if "y" in figure.log:
+            frame.set_yscale("log")
+        frame.grid(alpha=0.25)
+    for frame in axes[len(figure.panels) :]:
+        frame.set_visible(False)
+    handles = {
+        label: handle for frame in axes for handle, label in zip(*frame.get_legend_handles_labels(), strict=True)
+    }
+    canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    file = BytesIO()
+    FigureCanvasAgg(canvas).print_png(file, metadata={"Software": None})
+    return file.getvalue()
+
+
+def _add(frame: Any, line: Line, number: int, count: int) -> None:
+    shift = 1 + 0.03 * (number - (count - 1) / 2)  # so that intervals at the same x do not hide each other
+    medians = [result.median for result in line.results]
+    bars = [[r.median - r.low for r in line.results], [r.high - r.median for r in line.results]]
+    style = {"color": f"C{number % 10}", "marker": _MARKERS[number % len(_MARKERS)], "markersize": 4, "linewidth": 1.2}
+    frame.errorbar([x * shift for x in line.x], medians, bars, label=line.label, capsize=2, **style)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from launch.functional_task import FunctionalTask
 from launch.job import load_job
-from launch.participant import schema_of
 from mechanisms.audit import epsilon_lower_bound, events
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
@@ -61,7 +61,9 @@ def audit(path: Path, trials: int) -> str:
     if trials < LEAST_TRIALS:
         raise InputError(f"--trials {trials}: fewer than {LEAST_TRIALS} demonstrate nothing; give more")
     job = load_job(path)
-    plan = Plan.make(schema_of(job, 2), **job.plan_arguments)
+    if not isinstance(job.task, FunctionalTask):
+        raise InputError(f"{path}: protocol = {job.protocol!r} has no audit yet; functional has one")
+    plan = job.task.plan(2)
     neighbours = [_tables(plan.schema, upper=upper) for upper in (True, False)]
     silent = _silenced(plan)
     exact = [_view(silent, tables) for tables in neighbours]

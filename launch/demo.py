@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from launch.job import Job, load_job
+from launch.functional_task import FunctionalTask
+from launch.job import load_job
 from launch.outputs import check_free
-from launch.participant import held_tables, schema_of
+from launch.own_table import held_tables, own_table
 from launch.pool import Pool
 from launch.run import run_locally
 from launch.summary import summary
-from launch.tables import read_table
 from protocols import functional
-from protocols.plan import Plan
 from protocols.schema import Floats
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
@@ -40,9 +40,10 @@ def run_demo(out: Path, seeds: int) -> None:
     job_path = out / "randhie.toml"
     shutil.copyfile(str(resources.files("launch") / "demo.toml"), job_path)
     job = load_job(job_path)
+    task = cast(FunctionalTask, job.task)  # as demo.toml says
     everybody = np.arange(len(table["mdvis"]))
     test = everybody % TEST_EVERY == 0
-    _write_tables(job, table, ~test)
+    _write_tables(task, table, ~test)
     print(
         f"{job.name}: {np.count_nonzero(~test):,} people, three parties, a server and a dealer, each its own process\n"
     )
@@ -51,7 +52,7 @@ def run_demo(out: Path, seeds: int) -> None:
     print(
         f"{summary(out / 'release')}\n\nthe job took {time.perf_counter() - start:.1f} s, processes started and ended\n"
     )
-    _compare(job, table, test, seeds)
+    _compare(job.cast, task, table, test, seeds)
 
 
 def _randhie() -> dict[str, Floats]:
@@ -63,9 +64,9 @@ def _randhie() -> dict[str, Floats]:
     return {str(name): np.asarray(data[name], dtype=np.float64) for name in data.columns}
 
 
-def _write_tables(job: Job, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def _write_tables(task: FunctionalTask, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
     people = np.flatnonzero(rows)
-    for party in job.parties:
+    for party in task.parties:
         names = [column.name for column in party.columns]
         lines = [",".join([party.id, *names])]
         values = np.column_stack([table[name][people] for name in names])
@@ -76,34 +77,39 @@ def _write_tables(job: Job, table: dict[str, Floats], rows: np.ndarray[Any, np.d
         party.table.write_text("\n".join(lines) + "\n")
 
 
-def repeat(s: CryptenSession, job: Job, rows: int, seeds: int) -> list[list[float]]:
+def repeat(s: CryptenSession, task: FunctionalTask, rows: int, seeds: int) -> list[list[float]]:
     """The protocol, `seeds` times for every epsilon, in a participant's own process: intercept and weights of each."""
-    spec = job.party(s.me)
-    schema = schema_of(job, rows)
-    tables = held_tables(job, s.me, read_table(spec, clip=job.clip) if spec is not None else None)
+    tables = held_tables(task.parties, s.me, own_table(task.parties, s.me, clip=task.clip))
     models = []
     for epsilon in EPSILONS:
-        plan = Plan.make(schema, epsilon=Fraction(epsilon), noise=job.noise)
+        plan = replace(task, epsilon=Fraction(epsilon)).plan(rows)
         models += [functional.fit(s, tables, plan).values.tolist() for _ in range(seeds)]
     return models
 
 
-def _compare(job: Job, table: dict[str, Floats], test: np.ndarray[Any, np.dtype[np.bool_]], seeds: int) -> None:
+def _compare(
+    people: Cast,
+    task: FunctionalTask,
+    table: dict[str, Floats],
+    test: np.ndarray[Any, np.dtype[np.bool_]],
+    seeds: int,
+) -> None:
     """Test errors of released models beside what needs no protocol: the reader has the demo's whole public table."""
-    features = [column.name for party in job.parties for column in job.features(party.name)]
+    features = [column.name for columns in task.features.values() for column in columns]
     x = np.column_stack([np.ones(len(test)), *(table[name] for name in features)])
-    y = np.clip(table[job.label.name], job.label.low, job.label.high)
+    y = np.clip(table[task.label.name], task.label.low, task.label.high)
 
     def error(weights: Floats) -> float:
         return float(np.mean((x[test] @ weights - y[test]) ** 2))
 
     rows = int(np.count_nonzero(~test))
     start = time.perf_counter()
-    cast = Cast(tuple(party.name for party in job.parties), job.server.name, job.dealer.name)
-    with Pool(cast) as pool:
-        models = pool.run(repeat, job=job, rows=rows, seeds=seeds)[job.server.name]
+    with Pool(people) as pool:
+        models = pool.run(repeat, task=task, rows=rows, seeds=seeds)[people.server]
     seconds = time.perf_counter() - start
-    print(f"mean squared error on {np.count_nonzero(test):,} other people ({job.label.name}, up to {job.label.high:g})")
+    print(
+        f"mean squared error on {np.count_nonzero(test):,} other people ({task.label.name}, up to {task.label.high:g})"
+    )
     print(f"{'':24}{'median':>10}{'10 %':>10}{'90 %':>10}   of {seeds} runs")
     for i, epsilon in enumerate(EPSILONS):
         errors = [error(np.array(weights)) for weights in models[i * seeds : (i + 1) * seeds]]

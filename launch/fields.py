@@ -11,6 +11,7 @@ from typing import Any
 from smpc.errors import InputError
 
 MAX_PATH = 1000
+MAX_NAME = 64  # of a column or a job: public facts must fit into a handshake
 _SHOWN = 60
 
 
@@ -19,20 +20,20 @@ class JobError(InputError):
 
 
 class Fields:
-    """One table of a job file. `where` names it in errors; keys that are not `known` are refused."""
+    """One table of a job file. `where` names it in errors; keys that are not `known`, if given, are refused."""
 
-    def __init__(self, where: str, table: Any, known: Sequence[str]) -> None:
+    def __init__(self, where: str, table: Any, known: Sequence[str] | None = None) -> None:
         if not isinstance(table, Mapping):
             raise JobError(f"{where} is {shown(table)}: must be a table of keys and values")
         self._where = where
         self._table = table
         for key in table:
-            if key not in known:
+            if known is not None and key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
                 raise JobError(f"{where}: unknown key {shown(key)}; {hint}")
 
-    def inner(self, key: str, known: Sequence[str], *, optional: bool = False) -> Fields:
+    def inner(self, key: str, known: Sequence[str] | None = None, *, optional: bool = False) -> Fields:
         """The table under `key`; an `optional` one may be absent and is empty then."""
         if key not in self._table and not optional:
             raise JobError(f"{self._where}: the table [{key}] is missing; add it")

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from launch.fields import shown
-from launch.job import PartySpec
+from launch.parties import PartySpec
 from protocols.schema import Column, Floats
 from smpc.errors import InputError
 
@@ -34,6 +34,10 @@ class Table:
     ids: pa.Array  # whole numbers (int64) or text
     columns: Floats
     clipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(self.ids)
 
 
 def read_table(spec: PartySpec, *, clip: bool) -> Table:

@@ -27,6 +27,7 @@ def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:
     `tables[p]`, held by p, has shape (width, rows): the columns `plan.schema.columns(p)`. The order of noise and
     opening is `plan.noise`. Returns the same release to every participant.
     """
+    s.agree("plan", plan.bits, *(group.mechanism for group in plan.groups))
     orders = {"shares": _noise_on_shares, "joint": _noise_jointly, "paper": _noise_after_opening}
     published = orders[plan.noise](s, tables, plan)
     return Release(

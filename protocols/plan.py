@@ -194,15 +194,23 @@ class Plan:
         """Standard deviation of one draw (the largest), in units of sums of products of columns scaled to [-1, 1]."""
         return max(_deviation(group) for group in self.groups) / 4.0**self.bits
 
+    def check_labels(self, party: str, table: Floats) -> None:
+        """Raises InputError if `party` holds the labels, last in its table, and the loss cannot use one of them."""
+        if party != self.schema.label_holder or self.options.loss != "logistic":
+            return
+        others = int(np.count_nonzero(~np.isin(table[-1], (0.0, 1.0))))
+        if others:
+            raise InputError(
+                f"column {self.schema.label.name}: {others} labels are neither 0 nor 1, as a logistic loss needs them"
+            )
+
     def prepare(self, party: str, table: Floats) -> Integers:
         """A party's table in fixed point: scaled to [-1, 1], rounded; shape (width, rows)."""
         columns = self.schema.columns(party)
         if table.shape != (len(columns), self.schema.rows):
             wanted = (len(columns), self.schema.rows)
             raise InputError(f"{party}: table of shape {table.shape}: need (columns, rows) = {wanted}")
-        label = table[-1] if party == self.schema.label_holder and self.options.loss == "logistic" else None
-        if label is not None and not np.isin(label, (0.0, 1.0)).all():
-            raise InputError(f"column {self.schema.label.name}: a logistic loss needs labels 0 and 1")
+        self.check_labels(party, table)
         result = np.empty(table.shape, dtype=np.int64)
         for i, column in enumerate(columns):  # one at a time: no third table
             result[i] = fixedpoint.encode(scaled((column,), table[i : i + 1]), self.bits, name=party)[0]

@@ -96,6 +96,13 @@ class Session(ABC):
         self.transcript = Transcript()
         self.seconds: dict[str, float] = {}
 
+    def agree(self, what: str, *public: object) -> None:
+        """Stop everybody whose public numbers are not the same, before anything follows from them. Cost: none.
+
+        They enter what each message says of its sender's steps, so the first message of another plan is refused.
+        """
+        self._enter(f"{what}: {public!r}", ())
+
     # local computation
 
     def at(self, party: str, f: Callable[..., T], *args: Any) -> Held[T]:
@@ -200,7 +207,7 @@ class Session(ABC):
         """
         if shared.noise:
             raise InputError(f"these shares carry noise of {', '.join(shared.noise)} already")
-        self._enter(repr(mechanism), shared.shape)  # participants that have other numbers stop here
+        self.agree("joint noise", mechanism, shared.shape)
         self._record(DEALER, PARTY, "corrections", (), "add_joint_noise")
         self._record(PARTY, OTHER_PARTY, "masked noise bits", shared.shape, "add_joint_noise")
         with self.phase("noise"):

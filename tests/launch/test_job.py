@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from launch.functional_task import FunctionalTask
 from launch.job import Job, JobError, load_job
 from launch.keys import make_keys
 from launch.participant import Endpoints
@@ -46,14 +47,20 @@ def fault(folder: Path, job: dict[str, Any] | str) -> str:
     return line.removeprefix(f"{path}: ")
 
 
+def functional_task(job: Job) -> FunctionalTask:
+    assert isinstance(job.task, FunctionalTask)
+    return job.task
+
+
 def test_a_valid_job(tmp_path: Path) -> None:
     job = load_job(write_job(tmp_path, valid_job()))
-    assert (job.name, job.protocol, job.options.loss, job.noise) == ("test", "functional", "linear", "shares")
-    assert (job.clip, job.fraction_bits, job.deadline, job.start_deadline) == (False, None, 30.0, 300.0)
+    task = functional_task(job)
+    assert (job.name, job.protocol, task.options.loss, task.noise) == ("test", "functional", "linear", "shares")
+    assert (task.clip, task.fraction_bits, job.deadline, job.start_deadline) == (False, None, 30.0, 300.0)
     assert [endpoint.name for endpoint in job.participants] == ["a", "b", "server", "dealer"]
-    assert [column.name for column in job.features("b")] == ["w"]
-    assert (job.label_party, job.label.name, job.label.low, job.label.high) == ("b", "y", 0.0, 3.0)
-    a = job.parties[0]
+    assert [column.name for column in task.features["b"]] == ["w"]
+    assert (task.label_party, task.label.name, task.label.low, task.label.high) == ("b", "y", 0.0, 3.0)
+    a = task.parties[0]
     assert (a.table, a.id, a.ledger, a.data_set) == (tmp_path / "a.csv", "person", None, "a")
     assert [(column.name, column.low, column.high) for column in a.columns] == [("u", 0, 1), ("v", -2.5, 4)]
 
@@ -77,7 +84,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     ],
 )
 def test_epsilon_is_what_the_file_spells(tmp_path: Path, text: Any, value: Fraction) -> None:
-    assert load_job(write_job(tmp_path, changed(["job", "epsilon"], text))).epsilon == value
+    assert functional_task(load_job(write_job(tmp_path, changed(["job", "epsilon"], text)))).epsilon == value
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ def test_bad_epsilon(tmp_path: Path, value: Any) -> None:
 def test_a_weak_epsilon_has_to_be_asked_for(tmp_path: Path) -> None:
     job = changed(["job", "epsilon"], 51)
     job["job"]["allow_weak"] = True
-    assert load_job(write_job(tmp_path, job)).epsilon == 51
+    assert functional_task(load_job(write_job(tmp_path, job))).epsilon == 51
     for value in (0, "yes"):
         job["job"]["allow_weak"] = value
         assert fault(tmp_path, job).startswith("[job]: allow_weak = ")
@@ -189,9 +196,9 @@ INTERVAL = "need low < high, both within +-1e+100, further apart than 1e-09 of t
         (["server", "name"], "Server", f"[server]: name = 'Server' must be {NAME}"),
         (["dealer", "name"], "../x", f"[dealer]: name = '../x' must be {NAME}"),
         (["party", 0, "name"], "a" * 33, f"[[party]] 1: name = '{'a' * 33}' must be {NAME}"),
-        (["party", 1, "name"], "a", "the name 'a' is given 2 times; rename"),
-        (["server", "name"], "b", "the name 'b' is given 2 times; rename"),
-        (["dealer", "name"], "server", "the name 'server' is given 2 times; rename"),
+        (["party", 1, "name"], "a", "the name 'a' is given twice; rename one"),
+        (["server", "name"], "b", "the name 'b' is given twice; rename one"),
+        (["dealer", "name"], "server", "the name 'server' is given twice; rename one"),
         (["party", 0, "table"], 3, f"[[party]] 1: table = 3 must be {TEXT} 1000 printable characters"),
         (["party", 0, "table"], "a\0b", rf"[[party]] 1: table = 'a\x00b' must be {TEXT} 1000"),
         (["party", 0, "ledger"], True, f"[[party]] 1: ledger = true must be {TEXT} 1000"),
@@ -457,9 +464,10 @@ def test_a_job_file_changed_at_random_is_a_job_or_one_line(
 
 def check(job: Job) -> None:
     """What every accepted job must have, whatever the file said."""
-    assert (job.epsilon or 1) > 0 and 1 <= job.deadline <= 3600
-    assert len({endpoint.name for endpoint in job.participants}) == len(job.parties) + 2 >= 4
-    for party in job.parties:
-        assert job.features(party.name)
+    task = functional_task(job)
+    assert (task.epsilon or 1) > 0 and 1 <= job.deadline <= 3600
+    assert len({endpoint.name for endpoint in job.participants}) == len(task.parties) + 2 >= 4
+    for party in task.parties:
+        assert task.features[party.name]
         assert all(math.isfinite(column.low) and column.low < column.high for column in party.columns)
     assert all(value.isprintable() for value in job.public_facts().values())

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from launch.functional_task import FunctionalTask
 from launch.job import load_job
-from launch.participant import schema_of
 from launch.tables import read_table
 from mechanisms.guarantee import Guarantee
 from protocols import functional
-from protocols.plan import Plan
 from protocols.schema import Floats
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held
@@ -65,9 +64,10 @@ def test_model_is_the_least_squares_model_when_noise_is_negligible(finished_run:
 
 
 def test_model_is_that_of_the_clear_reference(finished_run: Finished, tmp_path: Path) -> None:
-    job = load_job(write_job(tmp_path, finished_run.job))
-    plan = Plan.make(schema_of(job, ROWS), **job.plan_arguments)
-    columns = {spec.name: Held(spec.name, read_table(spec, clip=False).columns) for spec in job.parties}
+    task = load_job(write_job(tmp_path, finished_run.job)).task
+    assert isinstance(task, FunctionalTask)
+    plan = task.plan(ROWS)
+    columns = {spec.name: Held(spec.name, read_table(spec, clip=False).columns) for spec in task.parties}
     release = functional.fit(ClearSession(Cast(PARTIES)), columns, plan)
     model = read(finished_run.out["run"] / "model.json")
     assert model["fraction_bits"] == plan.bits

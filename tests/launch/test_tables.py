@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import launch.tables
-from launch.job import PartySpec
+from launch.parties import PartySpec
 from launch.tables import Table, TableError, read_table
 from protocols.schema import Column
 

@@ -1,0 +1,133 @@
+"""Jobs of the functional mechanism: [label], [budgets], and the choices in [job]."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from launch.fields import Fields, JobError
+from launch.job_options import OPTION_KEYS, option_facts, read_budgets, read_epsilon, read_options
+from launch.outputs import cost_json, model_json
+from launch.own_table import agreed_rows, charge, compare_ids, held_tables, own_table
+from launch.parties import PartySpec, column_facts, read_parties
+from launch.tables import Table
+from launch.task import Prepared, Task
+from protocols import functional
+from protocols.options import Options
+from protocols.plan import NOISE_ORDERS, Plan
+from protocols.schema import Column, Schema
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from smpc.engine.session import CryptenSession
+from smpc.fixedpoint import MAX_FRACTION_BITS
+from smpc.session import Cast
+
+
+@dataclass(frozen=True)
+class FunctionalTask(Task):
+    """A linear or logistic model of the parties' columns. Every party's columns end with the label, if it holds it."""
+
+    TABLES = ("label", "budgets")
+    KEYS = ("noise", "fraction_bits", "clip", *OPTION_KEYS)
+
+    job: str
+    epsilon: Fraction | None
+    noise: str
+    options: Options
+    fraction_bits: int | None
+    clip: bool
+    label_party: str
+    label: Column
+    parties: tuple[PartySpec, ...]
+
+    @classmethod
+    def read(cls, path: Path, top: Fields, job: Fields) -> FunctionalTask:
+        label = top.inner("label", ("party", "column"))
+        parties = read_parties(path, top)
+        budgets = read_budgets(top, [party.name for party in parties])
+        if budgets and job.has("epsilon"):
+            raise JobError(f"{path}: epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out")
+        holder = label.text("party", among=[party.name for party in parties])
+        columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
+        target = columns.pop(label.text("column", among=list(columns)))
+        task = cls(
+            job=job.text("name"),
+            epsilon=None if budgets else read_epsilon(job, "epsilon"),
+            noise=job.text("noise", "shares", among=NOISE_ORDERS),
+            options=read_options(str(path), job, budgets),
+            fraction_bits=job.whole("fraction_bits", 1, MAX_FRACTION_BITS),
+            clip=job.switch("clip"),
+            label_party=holder,
+            label=target,
+            parties=tuple(replace(p, columns=(*columns.values(), target)) if p.name == holder else p for p in parties),
+        )
+        empty = next((party for party, features in task.features.items() if not features), None)
+        if empty:
+            raise JobError(f"{path}: party {empty} has no feature column; give it one or leave it out of the job")
+        return task
+
+    @property
+    def features(self) -> dict[str, tuple[Column, ...]]:
+        """Every party's columns without the label."""
+        held = {party.name: party.columns for party in self.parties}
+        return held | {self.label_party: held[self.label_party][:-1]}
+
+    def facts(self) -> dict[str, str]:
+        return {
+            "epsilon": str(self.epsilon or "the budgets' sum"),
+            "noise": self.noise,
+            "fraction_bits": str(self.fraction_bits or "chosen from the rows"),
+            "clip": str(self.clip),
+            "label": f"{self.label.name} of {self.label_party}",
+            **option_facts(self.options),
+            **column_facts(self.parties),
+        }
+
+    def schema(self, rows: int) -> Schema:
+        """The public facts of the job's columns."""
+        return Schema(rows, self.features, self.label_party, self.label)
+
+    def plan(self, rows: int) -> Plan:
+        """All public numbers of a run on `rows` rows. Raises InputError for what the ring cannot hold."""
+        return Plan.make(
+            self.schema(rows), epsilon=self.epsilon, noise=self.noise, bits=self.fraction_bits, options=self.options
+        )
+
+    def prepare(self, me: str) -> Prepared:
+        table = own_table(self.parties, me, clip=self.clip)
+        if table is None:
+            return Prepared()
+        self.plan(table.rows).check_labels(me, table.columns)
+        return Prepared(table, {"rows": str(table.rows)})
+
+    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str]:
+        table: Table | None = mine.data
+        rows = agreed_rows(agreement)
+        plan = self.plan(rows)
+        charge(self.parties, network.me, plan.guarantee(cast), job=self.job)
+        session = CryptenSession(cast, network, agreement)
+        if table is not None:
+            compare_ids(network, agreement, cast, table)
+        release = functional.fit(session, held_tables(self.parties, network.me, table), plan)
+        report = session.report()
+        for warning in report.warnings():
+            print(f"warning: {warning}", file=sys.stderr)
+        about: Mapping[str, object] = {
+            "job": self.job,
+            "protocol": "functional",
+            "loss": self.options.loss,
+            "rows": rows,
+            "label": self.label.name,
+            "fraction_bits": plan.bits,
+            "noise_standard_deviation": plan.noise_deviation,
+            "indefinite": release.indefinite,
+        }
+        return {
+            "model.json": model_json(release, about),
+            "guarantee.json": release.guarantee.to_json() + "\n",
+            "cost.json": cost_json({network.me: report.to_dict()}),
+            "transcript.jsonl": session.transcript.to_jsonl(),
+        }

@@ -1,0 +1,95 @@
+"""Parties that bring a table: [[party]] in a job file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launch.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
+from launch.fields import MAX_NAME, Fields, JobError, is_number, is_plain, shown
+from protocols.schema import Column
+from smpc.errors import InputError
+
+_KEYS = ("name", "table", "id", "columns", "ledger", "data_set", *ENDPOINT_KEYS[1:])
+
+
+@dataclass(frozen=True)
+class PartySpec(Endpoint):
+    """A party and its table: CSV or Parquet, with an id column and the job's columns.
+
+    The label, if the party holds it, stands last in `columns`. `ledger`, if given, is where the party keeps count of
+    what releases of `data_set` have cost.
+    """
+
+    table: Path
+    id: str
+    columns: tuple[Column, ...]
+    ledger: Path | None
+    data_set: str
+
+
+def read_parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
+    """All [[party]] tables, in the file's order; at least two, no column name twice."""
+    items = top.get("party")
+    if not isinstance(items, list) or len(items) < 2:
+        raise JobError(
+            f"{path}: needs at least two [[party]] tables, has {len(items) if isinstance(items, list) else 0}"
+        )
+    parties = tuple(_party(path, number, item) for number, item in enumerate(items, 1))
+    columns = [column.name for party in parties for column in party.columns]
+    repeated = next((name for name in columns if columns.count(name) > 1), None)
+    if repeated:
+        raise JobError(f"{path}: the column {repeated!r} is given twice; model.json names columns, rename one")
+    return parties
+
+
+def _party(path: Path, number: int, item: Any) -> PartySpec:
+    where = f"{path}: [[party]] {number}"
+    fields = Fields(where, item, _KEYS)
+    endpoint = read_endpoint(fields, path)
+    columns = _columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
+    identifier = fields.text("id", longest=MAX_NAME)
+    if identifier in {column.name for column in columns}:
+        raise JobError(
+            f"{where}: id = {identifier!r} is one of the columns; ids are no feature, take it out of columns"
+        )
+    return PartySpec(
+        **vars(endpoint),
+        table=path.parent / fields.text("table"),
+        id=identifier,
+        columns=columns,
+        ledger=path.parent / fields.text("ledger") if fields.has("ledger") else None,
+        data_set=fields.text("data_set", endpoint.name, longest=MAX_NAME),
+    )
+
+
+def _columns(where: str, table: Any) -> tuple[Column, ...]:
+    if not isinstance(table, Mapping) or not table:
+        raise JobError(f"{where}: must be a table of NAME = [low, high], the public bounds; at least one")
+    columns = []
+    for name, bounds in table.items():
+        if not is_plain(name, MAX_NAME):
+            raise JobError(f"{where}: the name {shown(name)} must be 1 to {MAX_NAME} printable characters; rename it")
+        try:
+            if not isinstance(bounds, list) or len(bounds) != 2 or not all(is_number(bound) for bound in bounds):
+                raise ValueError
+            columns.append(Column(name, float(bounds[0]), float(bounds[1])))
+        except InputError as error:
+            raise JobError(f"{where}: {error}") from None
+        except (ValueError, OverflowError):
+            raise JobError(
+                f"{where}: {name} = {shown(bounds)} must be [low, high], two numbers: the public bounds of its values"
+            ) from None
+    return tuple(columns)
+
+
+def column_facts(parties: tuple[PartySpec, ...]) -> dict[str, str]:
+    """The parties' columns and bounds as public facts of a handshake."""
+    facts = {}
+    for party in parties:
+        facts[f"number of columns of {party.name}"] = str(len(party.columns))
+        for number, column in enumerate(party.columns, 1):
+            facts[f"column {number} of {party.name}"] = f"{column.name} in [{column.low!r}, {column.high!r}]"
+    return facts

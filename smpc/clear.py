@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
 from smpc.ring import Integers, inner
-from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
+from smpc.session import Cast, Held, Noise, Posted, Session, Shared, unwrap, value_of
 
 T = TypeVar("T")
 
@@ -77,6 +77,12 @@ class ClearSession(Session):
 
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
         return Held(to, value_of(held))
+
+    def _post(self, posted: Posted) -> None:
+        """One process has it already."""
+
+    def _collect(self, posted: Posted) -> Held[Any]:
+        return Held(posted.to, value_of(posted.held))
 
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
         return np.asarray(value_of(held), dtype=np.float64)

@@ -31,11 +31,15 @@ JOINT = "joint"  # stands where a contributor's name would: everybody made this 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part: the parties in order, the server, and the dealer (None where the backend needs none)."""
+    """Who takes part: the parties in order, the server ("" where there is none), and the dealer (None likewise).
+
+    `roles`: how the transcript calls parties that play different parts; the others are P_k.
+    """
 
     parties: tuple[str, ...]
     server: str = "server"
     dealer: str | None = "dealer"
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [*self.parties, self.server, *([self.dealer] if self.dealer else [])]
@@ -45,7 +49,7 @@ class Cast:
     @property
     def everyone(self) -> tuple[str, ...]:
         """All participants, in the order in which they connect."""
-        return (*self.parties, self.server, *([self.dealer] if self.dealer else []))
+        return (*self.parties, *filter(None, (self.server, self.dealer)))
 
 
 class Held(Generic[T]):
@@ -78,6 +82,17 @@ class Mechanism(Protocol):
     """What `draw_noise` needs of a mechanism: exact integers in ring units."""
 
     def draw(self, count: int, random: RandomWords) -> Integers: ...
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A message under way to `to`; `held` is what was posted, as this participant has it."""
+
+    held: Held[npt.NDArray[Any]]
+    to: str
+    message: str
+    shape: tuple[int, ...]
+    dtype: type[np.generic]
 
 
 @dataclass(frozen=True)
@@ -243,6 +258,27 @@ class Session(ABC):
         with self.phase("send"):
             return self._send(held, to, tuple(shape), message)
 
+    def post(
+        self,
+        held: Held[npt.NDArray[Any]],
+        *,
+        to: str,
+        shape: Sequence[int],
+        message: str,
+        dtype: type[np.generic] = np.int64,
+    ) -> Posted:
+        """Send without waiting: the receiver takes it with `collect`, in the order posted, also after other steps."""
+        posted = Posted(held, to, message, tuple(shape), dtype)
+        self._record(self._role(held.holder), self._role(to), message, posted.shape, "post")
+        with self.phase("send"):
+            self._post(posted)
+        return posted
+
+    def collect(self, posted: Posted) -> Held[npt.NDArray[Any]]:
+        """What was posted, at its receiver, who waits for it. Cost: the round of `post`."""
+        with self.phase("send"):
+            return self._collect(posted)
+
     def publish(self, held: Held[npt.NDArray[Any]], *, shape: Sequence[int], message: str) -> npt.NDArray[np.float64]:
         """Tell an array of float64 to all parties and the server. Cost: 1 round, 8 bytes an entry to each."""
         self._record(self._role(held.holder), ALL, message, tuple(shape), "publish")
@@ -268,7 +304,7 @@ class Session(ABC):
 
     def _role(self, name: str) -> str:
         self._known(name)
-        return SERVER if name == self.cast.server else PARTY
+        return SERVER if name == self.cast.server else self.cast.roles.get(name, PARTY)
 
     def _known(self, name: str) -> None:
         if name not in self.cast.parties and name != self.cast.server:
@@ -317,6 +353,12 @@ class Session(ABC):
 
     @abstractmethod
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]: ...
+
+    @abstractmethod
+    def _post(self, posted: Posted) -> None: ...
+
+    @abstractmethod
+    def _collect(self, posted: Posted) -> Held[Any]: ...
 
     @abstractmethod
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]: ...

@@ -30,7 +30,7 @@ class Kind(IntEnum):
     BYE = 4
 
 
-DTYPES = (np.dtype(np.uint8), np.dtype("<i8"), np.dtype("<f8"))
+DTYPES = (np.dtype(np.uint8), np.dtype("<i8"), np.dtype("<f8"), np.dtype("<f4"))
 
 
 @dataclass(frozen=True)

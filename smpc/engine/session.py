@@ -19,7 +19,7 @@ from smpc.engine.requests import Requests
 from smpc.engine.sharing import Sharing
 from smpc.products import ProductPlan, own_gram, places
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Noise, Session, Shared, unwrap, value_of
+from smpc.session import Cast, Held, Noise, Posted, Session, Shared, unwrap, value_of
 
 T = TypeVar("T")
 
@@ -202,6 +202,17 @@ class CryptenSession(Session):
         if to != self.me:
             return Held(to)
         return Held(to, self.network.receive(held.holder, message, np.int64, shape))
+
+    def _post(self, posted: Posted) -> None:
+        if posted.held.holder == self.me:
+            value = _exactly(value_of(posted.held), posted.dtype, posted.shape, posted.message)
+            self.network.send(posted.to, posted.message, value)
+
+    def _collect(self, posted: Posted) -> Held[Any]:
+        if posted.to != self.me:
+            return Held(posted.to)
+        sender, message = posted.held.holder, posted.message
+        return Held(self.me, self.network.receive(sender, message, posted.dtype, posted.shape, scripted=False))
 
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
         if held.holder != self.me:

@@ -68,7 +68,7 @@ sizes = st.sampled_from([0, 1, 2, 8, 2**20, MAX_PAYLOAD, MAX_PAYLOAD + 1, 2**61,
 
 @given(
     kind=st.integers(0, 6),
-    dtype=st.integers(0, 4),
+    dtype=st.integers(0, 5),
     shape=st.lists(sizes, max_size=9),
     size=sizes,
     name=st.binary(max_size=255),
@@ -93,7 +93,7 @@ def test_forged_headers_are_frames_or_peer_errors(
     ("fields", "complaint"),
     [
         ((7, 1, 1, 0, 0, bytes(8), 8), "unknown kind 7"),
-        ((1, 3, 1, 0, 0, bytes(8), 8), "unknown type 3"),
+        ((1, 4, 1, 0, 0, bytes(8), 8), "unknown type 4"),
         ((1, 1, 9, 0, 0, bytes(8), 8), "9 dimensions, at most 8"),
         ((1, 1, 1, 0, 0, bytes(8), 16), r"shape \(1,\) with 16 bytes"),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launch.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
+from launch.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_endpoint
 from launch.fields import MAX_NAME, Fields, JobError, is_number, is_plain, shown
 from protocols.schema import Column
 from smpc.errors import InputError
@@ -38,6 +38,7 @@ def read_parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
             f"{path}: needs at least two [[party]] tables, has {len(items) if isinstance(items, list) else 0}"
         )
     parties = tuple(_party(path, number, item) for number, item in enumerate(items, 1))
+    check_distinct(path, parties)
     columns = [column.name for party in parties for column in party.columns]
     repeated = next((name for name in columns if columns.count(name) > 1), None)
     if repeated:

@@ -22,7 +22,7 @@ from mechanisms.neighbours import FlipLabel, Neighbours, ReplaceParty, ReplaceRe
 INFINITE = math.inf
 UNITS = {ReplaceRecord: "record", ReplaceParty: "party", FlipLabel: "label"}
 RELATIONS = {unit: relation for relation, unit in UNITS.items()}
-SEMI_HONEST = "every participant follows the protocol"
+SEMI_HONEST = "every participant follows the protocol, with values within their declared bounds"
 COMPUTATIONAL = "AES-256 keystreams and TLS 1.3 are unbroken"
 DEALER_APART = "the dealer colludes with no party"
 DEALER_KNOWS_MASKS = "the dealer made the masks: with a party it opens that party's peers"

@@ -9,6 +9,7 @@ exact fractions, stored as text.
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,7 +124,12 @@ class Ledger:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """An immediate transaction: nobody else writes meanwhile. Committed at the end, rolled back on any error."""
         try:
+            os.close(
+                os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
+            )  # the owner's alone, as the journal after it
             db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+        except OSError as error:
+            raise LedgerError(f"{self.path}: {error.strerror}: give a file in an existing directory") from None
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path}: {error}: give a file in an existing directory") from None
         try:

@@ -1,8 +1,10 @@
 """Caps hold between processes, charges survive kill -9, nothing is ever refunded."""
 
 import math
+import os
 import random
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -218,3 +220,12 @@ def test_long_fractions_stay_exact_and_short_in_messages(ledger: Ledger) -> None
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve("patients", replace(ROW, epsilon=Fraction(1)), job="a")
     assert len(str(refusal.value)) < 160
+
+
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        Ledger(tmp_path / "ledger.db").cap("people", "record", 1)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "ledger.db").stat().st_mode) == 0o600

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launch.pool import Pool
+from launch.pool import Pool, TaskFailed
 from protocols.functional import fit
 from protocols.options import Options
 from protocols.plan import Plan
@@ -100,3 +100,15 @@ def test_bottom_up_logistic_and_vector_noise_run_over_processes() -> None:
             found = pool.run(options_task, of=of, values=values, options=options, epsilon=epsilon)
             for weights in found.values():
                 assert np.array_equal(weights, expected.values)
+
+
+def bits_task(s: Any, of: Any, values: Mapping[str, Any], bits: int, epsilon: str) -> Any:
+    return fit(s, held(s, values), Plan.make(of, epsilon=Fraction(epsilon), bits=bits)).values
+
+
+@pytest.mark.parametrize("other", [{"bits": 19}, {"epsilon": "1/2"}])
+def test_participants_with_another_plan_stop_everybody(other: Mapping[str, Any]) -> None:
+    of = schema(300, {"ann": 1, "bob": 1}, "bob")
+    with Pool(Cast(tuple(of.widths))) as pool, pytest.raises(TaskFailed) as caught:
+        pool.run(bits_task, {"bob": other}, of=of, values=tables(of), bits=20, epsilon="1")
+    assert "PeerError" in str(caught.value) and "bob" in str(caught.value)

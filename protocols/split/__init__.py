@@ -1,0 +1,1 @@
+"""Split learning with private labels (paper 4, TPSL)."""

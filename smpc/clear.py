@@ -69,6 +69,10 @@ class ClearSession(Session):
         share: Integers = shared.share
         return self._total([share, mechanism.draw(share.size, coins).reshape(share.shape)])
 
+    def _toss(self) -> dict[str, Held[bytes]]:
+        seed = _Together([self._words[party] for party in self.cast.parties]).words(4).tobytes()
+        return {party: Held(party, seed) for party in self.cast.parties}
+
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         return Held(to, np.asarray(shared.share))
 

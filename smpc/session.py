@@ -23,7 +23,7 @@ from smpc.errors import HolderError, InputError, UnprotectedError
 from smpc.fixedpoint import check_sum
 from smpc.products import MASKED
 from smpc.ring import Integers
-from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, Message, Transcript
+from smpc.transcript import ALL, COMMITMENT, DEALER, ECHO, OPENING, OTHER_PARTY, PARTY, SERVER, Message, Transcript
 
 T = TypeVar("T")
 JOINT = "joint"  # stands where a contributor's name would: everybody made this noise, nobody knows it
@@ -229,6 +229,16 @@ class Session(ABC):
             share = self._add_joint_noise(shared, mechanism)
         return replace(shared, share=share, noise=(JOINT,))
 
+    def toss(self) -> dict[str, Held[bytes]]:
+        """A fresh common seed of 32 bytes, held by every party: uniform, no K - 1 parties can foresee or choose it.
+
+        Method: `smpc.coin_tossing`. Raises CoinTossError. Cost: 3 rounds, 97 + 33 K bytes from each party to each.
+        """
+        for message in (COMMITMENT, ECHO, OPENING):
+            self._record(PARTY, OTHER_PARTY, message, (), "toss")
+        with self.phase("toss"):
+            return self._toss()
+
     # opening and telling
 
     def reveal(self, shared: Shared, *, to: str, message: str, unprotected: bool = False) -> Held[Integers]:
@@ -344,6 +354,9 @@ class Session(ABC):
 
     @abstractmethod
     def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> Any: ...
+
+    @abstractmethod
+    def _toss(self) -> dict[str, Held[bytes]]: ...
 
     @abstractmethod
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]: ...

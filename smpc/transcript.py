@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 PARTY, OTHER_PARTY, SERVER, DEALER, ALL = "P_k", "P_l", "server", "dealer", "all"
+COMMITMENT, ECHO, OPENING = "commitment", "echo", "opening"  # of a coin toss, at the sockets, too
 
 
 @dataclass(frozen=True)

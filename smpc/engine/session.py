@@ -37,6 +37,7 @@ class CryptenSession(Session):
         self.cost = CostReport(self.me, handshake_bytes=network.sent())
         self._agreement = agreement
         self._own_random = random or SecureRandom()
+        self._tosses = 0
         if self.is_party and cast.dealer is not None:
             self._sharing = Sharing(self.me, cast.parties, agreement)
             self._seed = agreement.key(cast.dealer, "dealer")
@@ -166,6 +167,17 @@ class CryptenSession(Session):
         with self.counted("joint noise", len(peers) * joint_noise_bytes(mechanism, share.size), peers):
             noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
         return self._tensor(share + noise.reshape(share.shape))
+
+    def _toss(self) -> dict[str, Held[bytes]]:
+        from smpc.coin_tossing import toss
+
+        self._tosses += 1
+        seed = None
+        if self.is_party:
+            session = self._agreement.nonce + self._tosses.to_bytes(8, "big")
+            value = self._own_random.words(4).tobytes()
+            seed = toss(self.network, self.cast.parties, session, value, SecureRandom())
+        return {party: Held(party, seed if party == self.me else None) for party in self.cast.parties}
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         label = self.network.step  # names the message, so that parties that open different values both show theirs

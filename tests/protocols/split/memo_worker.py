@@ -1,0 +1,27 @@
+"""Draws for records 0 .. 199 from the memo in argv[1]; with "die", is killed inside the transaction, after a charge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from fractions import Fraction
+
+import numpy as np
+
+from mechanisms.randomness import SecureRandom
+from protocols.split.memo import Memo
+from protocols.split.perturb import perturbation
+
+IDS = [str(i) for i in range(200)]
+
+
+def die(epsilon: Fraction, delta: Fraction) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    labels = np.zeros(200, dtype=np.int64)
+    law = perturbation("laplace", 1)
+    charge = die if sys.argv[2:] == ["die"] else None
+    print(Memo(sys.argv[1]).draw(IDS, labels, law, SecureRandom(), charge=charge).tolist())

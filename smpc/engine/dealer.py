@@ -39,7 +39,7 @@ class Dealer:
     def serve(self) -> None:
         """Answer requests until the first party says goodbye."""
         first = self._parties[0]
-        while self._network.waiting_for(first):
+        while self._network.waiting_for(first, "request"):
             request = self._network.receive_json(first, "request", scripted=False)
             if request.get("number") != self._number:
                 raise PeerError(f"{first}: request number {request.get('number')!r}, the dealer is at {self._number}")

@@ -30,6 +30,7 @@ class Link:
         self.heard = time.monotonic()
         self.inbox: deque[Frame] = deque()
         self.finished = False  # the peer said goodbye
+        self.waits_for = ""  # for whom the peer waits, as it says
         self.sent_bytes = 0
         self.sent_frames = 0
         self.received_bytes = 0

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import TracebackType
 
 import numpy as np
@@ -29,9 +30,9 @@ Tap = Callable[[str, str, Frame], None]
 class Network:
     """Sends typed arrays to named peers and receives them in order. For one thread of the process.
 
-    A receive fails when any peer is silent for `deadline` seconds (no heartbeat: dead or frozen), or the peer is alive
-    without sending what is waited for during `patience` seconds. Any lost peer fails every pending and later
-    operation; the others are told who was lost at which step. `tap(direction, peer, frame)` sees every data frame.
+    Every wait fails when any peer is silent for `deadline` seconds (no heartbeat: dead or frozen), or the peer is alive
+    without doing what is waited for during `patience` seconds. Any lost peer fails every pending and later operation;
+    the others are told who was lost at which step. `tap(direction, peer, frame)` sees every data frame.
     """
 
     def __init__(
@@ -110,15 +111,15 @@ class Network:
 
     def flush(self) -> None:
         """Wait until everything queued is written."""
-        self._service.until(lambda: not any(link.wants_write for link in self._links.values()))
+        links = self._links.values()
+        self._until(lambda: not any(link.wants_write for link in links), self._unread)
         self._check()
 
-    def waiting_for(self, peer: str) -> bool:
-        """Wait, as long as it takes, for a message of `peer`: True if there is one, False once it says goodbye."""
-        link = self._links[peer]
-        self._service.until(lambda: bool(link.inbox) or link.finished)
+    def waiting_for(self, peer: str, label: str) -> bool:
+        """Wait for a message of `peer`, called `label` in errors: True if there is one, False once it says goodbye."""
+        self._await(peer, label)
         self._check()
-        return bool(link.inbox)
+        return bool(self._links[peer].inbox)
 
     def send_json(self, peer: str, label: str, message: Mapping[str, object]) -> None:
         self.send(peer, label, np.frombuffer(json.dumps(message, sort_keys=True).encode(), dtype=np.uint8))
@@ -154,21 +155,25 @@ class Network:
         """Say goodbye, wait for everybody else's, close."""
         self.step = "goodbye"
         self._service.leaving = True
-        for link in self._links.values():
-            self._post(link, Kind.BYE, "goodbye", 0, None)
         links = self._links.values()
-        self._service.until(
-            lambda: any(link.inbox for link in links) or all(link.finished and not link.wants_write for link in links)
-        )
-        unread = next((link for link in links if link.inbox), None)
-        if unread is not None:
-            self._service.fail(
-                PeerError(f"{unread.peer} sent '{unread.inbox[0].describe()}', which no step of {self.me} waits for")
+        for link in links:
+            self._post(link, Kind.BYE, "goodbye", 0, None)
+        try:
+            self._until(
+                lambda: (
+                    any(link.inbox for link in links) or all(link.finished and not link.wants_write for link in links)
+                ),
+                lambda: chain(((link, "say goodbye") for link in links if not link.finished), self._unread()),
             )
-        if self._service.failure is not None:
-            self.abort(self._service.failure)
+            self._check()
+            unread = next((link for link in links if link.inbox), None)
+            if unread is not None:
+                what = unread.inbox[0].describe()
+                raise PeerError(f"{unread.peer} sent '{what}', which no step of {self.me} waits for")
+        except PeerError as error:
+            self.abort(error)
+            raise
         self._service.close()
-        self._check()
 
     def abort(self, error: BaseException) -> None:
         """Tell the others, in one line that holds no data, and close."""
@@ -196,12 +201,33 @@ class Network:
         if self._service.failure is not None:
             raise self._service.failure
 
+    def _until(self, done: Callable[[], bool], undone: Callable[[], Iterable[tuple[Link, str]]]) -> None:
+        """Serve until `done` or a loss. PeerError after `patience`: `undone` says which links did not do what."""
+        if self._service.until(done, self.patience):
+            return
+        self._check()
+        for link, what in undone():
+            others = [name for name in self.order if name not in (self.me, link.peer)]
+            excuse = f"; it says that it waits for {link.waits_for}" if link.waits_for in others else ""
+            raise PeerError(f"{link.peer} did not {what} within {self.patience:g} s at '{self.step}'{excuse}")
+
+    def _unread(self) -> Iterator[tuple[Link, str]]:
+        """The links whose peers do not read what is sent to them."""
+        return ((link, f"take what {self.me} sent it") for link in self._links.values() if link.wants_write)
+
+    def _await(self, peer: str, label: str) -> None:
+        """Wait until `peer` has sent something, or its goodbye. Peers are told meanwhile for whom this one waits."""
+        link = self._links[peer]
+        self._service.waits_for = peer
+        try:
+            self._until(lambda: bool(link.inbox) or link.finished, lambda: [(link, f"send '{label}'")])
+        finally:
+            self._service.waits_for = ""
+
     def _next(self, peer: str, label: str) -> Frame:
         link = self._links[peer]
         start = time.monotonic()
-        if not self._service.until(lambda: bool(link.inbox) or link.finished, self.patience):
-            self._check()
-            raise PeerError(f"{peer} did not send '{label}' within {self.patience:g} s at '{self.step}'")
+        self._await(peer, label)
         if not link.inbox:
             self._check()
             raise PeerError(f"{peer} ended its job while {self.me} waits for '{label}': it ran another script")

@@ -30,6 +30,7 @@ class Service:
         self.failure: PeerError | None = None
         self.step = "start"
         self.leaving = False
+        self.waits_for = ""  # told in heartbeats: who waits too long for us learns who holds us up
         self._me = me
         self._links = tuple(links.values())
         self._deadline = deadline
@@ -140,15 +141,13 @@ class Service:
             self._interests[link.peer] = wanted
 
     def _read(self, link: Link) -> None:
+        if link.finished:
+            return  # behind a goodbye nothing counts
         try:
-            while not link.finished:
-                for frame in link.read():
-                    self._take(link, frame)
-                if not link.pending:
-                    return
-                if not link.wants_read:
-                    self._held_back.add(link)  # decrypted already: no selector sees the rest
-                    return
+            for frame in link.read():
+                self._take(link, frame)
+            if link.pending and not link.finished:
+                self._held_back.add(link)  # decrypted already, no selector sees the rest; other links come first
         except PeerError as error:
             link.finished = True
             self.fail(PeerError(f"{error} at '{self.step}'"))
@@ -158,6 +157,8 @@ class Service:
             return  # behind a goodbye nothing counts
         if frame.kind is Kind.DATA:
             self._arrived(link, frame)
+        elif frame.kind is Kind.HEARTBEAT:
+            link.waits_for = frame.label
         elif frame.kind is Kind.BYE:
             link.finished = True
         elif frame.kind is Kind.ABORT:
@@ -170,7 +171,7 @@ class Service:
             if link.finished:
                 continue
             if not self.leaving:  # a heartbeat behind our goodbye could meet a closed socket
-                link.post(Kind.HEARTBEAT, "", 0, bytes(8), None)
+                link.post(Kind.HEARTBEAT, self.waits_for, 0, bytes(8), None)
             if not link.wants_read:
                 link.heard = now  # its heartbeats stand behind what we have not taken yet
             if now - link.heard > self._deadline:

@@ -12,7 +12,7 @@ from smpc.engine.network import Network, Tap
 from smpc.engine.tls import Address, Contexts, Identity, connect_all
 from smpc.session import Cast
 
-PATIENCE = 3600.0  # for a peer that is alive and does not send what is due
+PATIENCE = 3600.0  # seconds, for a peer that is alive and does not do what is due, its goodbye included
 
 
 def join(
@@ -34,9 +34,12 @@ def join(
     contexts = Contexts(identity, certificates)
     connections = connect_all(contexts, cast.everyone, identity.name, addresses, listener, start_deadline)
     links = {name: Link(name, connection) for name, connection in connections.items()}
-    network = Network(identity.name, cast.everyone, links, deadline=deadline, patience=PATIENCE, tap=tap)
+    # whoever sends heartbeats has found everybody: its hello is due at once
+    network = Network(identity.name, cast.everyone, links, deadline=deadline, patience=deadline, tap=tap)
     try:
-        return network, shake_hands(network, facts)
+        agreement = shake_hands(network, facts)
     except BaseException as error:
         network.abort(error)
         raise
+    network.patience = PATIENCE
+    return network, agreement

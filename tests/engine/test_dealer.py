@@ -89,7 +89,7 @@ class Scripted:
         self.requests = [json.loads(json.dumps(request)) for request in requests]
         self.sent: list[tuple[str, Any]] = []
 
-    def waiting_for(self, peer: str) -> bool:
+    def waiting_for(self, peer: str, label: str) -> bool:
         return bool(self.requests)
 
     def receive_json(self, peer: str, label: str, *, scripted: bool) -> Any:

@@ -134,7 +134,7 @@ def test_who_waits_for_somebody_else_is_told_the_culprit() -> None:
         everybody_is_there.wait(20)
         if network.me == "p1":
             network._links["p0"].connection.shutdown(socket.SHUT_RDWR)
-            return network.waiting_for("p0")
+            return network.waiting_for("p0", "nothing")
         return network.receive("p1" if network.me == "p0" else "p0", "share", np.int64, (2,))
 
     outcomes = Participants(cast_of(3, dealer=False), deadline=5.0).outcomes(work)

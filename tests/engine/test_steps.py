@@ -139,19 +139,6 @@ def test_nothing_counts_behind_a_goodbye() -> None:
     assert "p1 ended its job" in str(outcomes(p1=late, p0=receiving("share", np.int64, (3,)))["p0"])
 
 
-def test_patience_ends_with_a_peer_that_lives_and_sends_nothing() -> None:
-    def impatient(network: Network) -> Any:
-        network.patience = 0.3
-        network.enter("reveal: x")
-        return network.receive("p1", "share", np.int64, (3,))
-
-    def idle(network: Network) -> Any:
-        return network.waiting_for("p0")
-
-    results = outcomes(p0=impatient, p1=idle)
-    assert str(results["p0"]) == "p1 did not send 'share' within 0.3 s at 'reveal: x'"
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[1]", b"null", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000]
 )

@@ -6,7 +6,7 @@ or the difference of two unit vectors. Two bounds hold, and the smaller one is t
 
 - triangle inequality: sum_i |X_i| (two classes), sqrt 2 sum_i |X_i| (more). Attained by rows of one direction.
 - operator norm: |A' X|_F <= |A|_F |X|_2 with |A|_F <= sqrt N (two classes), sqrt(2 N) (more), A having the rows a_i,
-  and |X|_2^2 = largest eigenvalue of G = X'X <= trace(G^k)^(1/k) for every k. Attained by orthogonal rows of one length.
+  |X|_2^2 = largest eigenvalue of G = X'X <= trace(G^k)^(1/k) for every k. Attained by orthogonal rows of one length.
 
 X are the integers that are really multiplied, so nothing is rounded afterwards. Source: paper 3 (Hamm, Cao, Belkin)
 releases minimisers; that the votes enter a logistic or softmax loss through S alone is in `protocols.ensemble`.
@@ -27,7 +27,7 @@ _SQUARINGS = 6  # trace(G^64): at most a factor d^(1/128) above the operator nor
 
 
 def vote_statistic(rows: npt.NDArray[np.int64], classes: int) -> Fraction:
-    """A rational upper bound of the L2 sensitivity; `rows` has shape (N, d). Their Gram matrix must fit into 64 bits."""
+    """A rational upper bound of the L2 sensitivity; `rows` has shape (N, d), their Gram matrix fits into 64 bits."""
     return min(by_lengths(rows, classes), by_operator_norm(rows, classes))
 
 

@@ -61,6 +61,20 @@ class ClearSession(Session):
     def _take(self, share: Integers, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Integers:
         return np.asarray(share[index] * times)
 
+    def _adopt(self, shares: Mapping[str, Held[Integers]]) -> Integers:
+        return self._total([value_of(held) for held in shares.values()])
+
+    def _linear(
+        self, share: Integers, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]
+    ) -> Integers:
+        return f(share, *(value_of(values[self.cast.parties[0]]) for values in common))
+
+    def _square(self, share: Integers) -> Integers:
+        return share * share
+
+    def _argmax(self, shared: Shared) -> Integers:
+        return np.asarray(np.argmax(shared.share, axis=0), dtype=np.int64)
+
     def _add_noise(self, share: Integers, noise: Noise) -> Integers:
         return self._total([share, *(value_of(draw) for draw in noise.draws.values())])
 

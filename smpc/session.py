@@ -26,6 +26,7 @@ from smpc.ring import Integers
 from smpc.transcript import ALL, COMMITMENT, DEALER, ECHO, OPENING, OTHER_PARTY, PARTY, SERVER, Message, Transcript
 
 T = TypeVar("T")
+MASKED_ENTRIES = "masked entries"
 JOINT = "joint"  # stands where a contributor's name would: everybody made this noise, nobody knows it
 
 
@@ -185,6 +186,50 @@ class Session(ABC):
             raise InputError("take entries before noise is added: each opened entry needs its own contributors")
         return Shared((len(index[0]),), shared.fraction_bits, self._take(shared.share, index, times))
 
+    def adopt(self, shares: Mapping[str, Held[Integers]], shape: Sequence[int], *, bits: int = 0) -> Shared:
+        """What an outsider secret-shared: every party holds its share already, integers of `shape`. Cost: none."""
+        self._with_dealer("adopt")
+        if tuple(shares) != self.cast.parties or any(held.holder != party for party, held in shares.items()):
+            raise InputError(f"shares {list(shares)}: need one of each party {list(self.cast.parties)}, held by it")
+        return Shared(tuple(shape), bits, self._adopt(shares))
+
+    def linear(
+        self,
+        shared: Shared,
+        f: Callable[..., Integers],
+        shape: Sequence[int],
+        *common: Mapping[str, Held[Any]],
+        bits: int = 0,
+    ) -> Shared:
+        """f(shared), f integer-linear and public: every party applies it to its own share. Cost: none.
+
+        The result has `shape` and `bits` more fraction bits. `common`: further arguments of f that all parties hold
+        alike, as a tossed seed.
+        """
+        if shared.noise:
+            raise InputError("a linear function is taken before noise is added: each entry needs its own contributors")
+        with self.phase("local"):
+            return Shared(tuple(shape), shared.fraction_bits + bits, self._linear(shared.share, f, common))
+
+    def square(self, shared: Shared) -> Shared:
+        """Every entry squared, exactly mod 2^64. Cost: 1 round, 8 bytes an entry to each party and from the dealer."""
+        self._with_dealer("square")
+        self._record(DEALER, PARTY, "corrections", (), "square")
+        self._record(PARTY, OTHER_PARTY, MASKED_ENTRIES, shared.shape, "square")
+        with self.phase("square"):
+            return Shared(shared.shape, 2 * shared.fraction_bits, self._square(shared.share))
+
+    def argmax(self, shared: Shared) -> Shared:
+        """The row of the largest entry of each column, the first of equal ones: shape (rows, n) gives (n,).
+
+        Entries differ by less than 2^63. By CrypTen's comparisons on shares; cost: about 12 (rows - 1) rounds.
+        """
+        self._with_dealer("argmax")
+        self._record(DEALER, PARTY, "corrections", (), "argmax")
+        self._record(PARTY, OTHER_PARTY, "masked comparisons", shared.shape, "argmax")
+        with self.phase("argmax"):
+            return Shared(shared.shape[1:], 0, self._argmax(shared))
+
     # noise, before anything opens
 
     def draw_noise(self, mechanism: Mechanism, contributors: Mapping[str, npt.NDArray[np.bool_]]) -> Noise:
@@ -320,6 +365,10 @@ class Session(ABC):
         if name not in self.cast.parties and name != self.cast.server:
             raise HolderError(f"{name!r} holds no values here: the parties are {', '.join(self.cast.parties)}")
 
+    def _with_dealer(self, verb: str) -> None:
+        if self.cast.dealer is None:
+            raise InputError(f"{verb}: works on additive shares, which need a dealer; choose backend = 'crypten'")
+
     def _party(self, name: str) -> None:
         if name not in self.cast.parties:
             raise HolderError(f"{name!r} is no party: only {', '.join(self.cast.parties)} hold columns and shares")
@@ -348,6 +397,18 @@ class Session(ABC):
 
     @abstractmethod
     def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Any: ...
+
+    @abstractmethod
+    def _adopt(self, shares: Mapping[str, Held[Integers]]) -> Any: ...
+
+    @abstractmethod
+    def _linear(self, share: Any, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> Any: ...
+
+    @abstractmethod
+    def _square(self, share: Any) -> Any: ...
+
+    @abstractmethod
+    def _argmax(self, shared: Shared) -> Any: ...
 
     @abstractmethod
     def _add_noise(self, share: Any, noise: Noise) -> Any: ...

@@ -13,6 +13,12 @@ UNPROTECTED = {("protocols/functional.py", "_noise_after_opening")}  # the paper
 FORWARDED = {("smpc/bgn/session.py", "reveal")}
 ZERO_CHECKS: set[tuple[str, str]] = set()
 CRYPTEN_OPENS = {"get_plain_text", "reveal_batch", "decrypt"}
+DECRYPTED = {  # by somebody with a key of its own: no shares of CrypTen's
+    ("smpc/ballots/envelope.py", "open"),
+    ("smpc/bgn/linear_mode.py", "open"),
+    ("protocols/split/memo.py", "_open"),
+    ("protocols/split/memo.py", "_prepare"),
+}
 
 
 def calls(folder: str) -> list[tuple[str, str, ast.Call]]:
@@ -62,7 +68,8 @@ def test_zero_checks_are_listed(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["smpc", "protocols", "launch", "mechanisms"])
 def test_crypten_opens_nothing_behind_the_sessions_back(folder: str) -> None:
-    assert not [(file, function) for file, function, call in calls(folder) if name(call) in CRYPTEN_OPENS]
+    found = {(file, function) for file, function, call in calls(folder) if name(call) in CRYPTEN_OPENS}
+    assert found <= DECRYPTED
 
 
 def test_the_checks_see_what_they_look_for() -> None:

@@ -150,6 +150,38 @@ class CryptenSession(Session):
     def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Any:
         return self._tensor(self._integers(share)[index] * times) if self.is_party else None
 
+    def _adopt(self, shares: Mapping[str, Held[Integers]]) -> Any:
+        return self._tensor(value_of(shares[self.me])) if self.is_party else None
+
+    def _linear(self, share: Any, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> Any:
+        if not self.is_party:
+            return None
+        return self._tensor(f(self._integers(share), *(value_of(values[self.me]) for values in common)))
+
+    def _square(self, share: Any) -> Any:
+        """x - r is opened between the parties, r uniform: x^2 = r^2 + 2 r (x - r) + (x - r)^2. No truncation."""
+        if not self.is_party:
+            return None
+        x = self._integers(share)
+        r, squared = (self._integers(mask) for mask in self._provider.square(x.shape))
+        opened = np.asarray(self._tensor(x - r).reveal().numpy(), dtype=np.int64)
+        result = squared + 2 * r * opened
+        return self._tensor(result + opened * opened if self.me == self.cast.parties[0] else result)
+
+    def _argmax(self, shared: Shared) -> Any:
+        """The best row so far against the next one; it stays in a tie. CrypTen compares on shares."""
+        if not self.is_party:
+            return None
+        from crypten.mpc import MPCTensor
+
+        best, *rest = (MPCTensor.from_shares(row, precision=0) for row in shared.share.share)
+        place = best * 0
+        for number, row in enumerate(rest, 1):
+            stays = best >= row
+            best = row + stays * (best - row)
+            place = number + stays * (place - number)
+        return self._tensor(place.share.numpy())
+
     def _add_noise(self, share: Any, noise: Noise) -> Any:
         if not self.is_party:
             return None

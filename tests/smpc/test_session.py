@@ -127,3 +127,37 @@ def test_votes_are_counted_exactly_and_must_be_one_hot(s: ClearSession) -> None:
 def test_a_cast_names_everybody_once(parties: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match="cast"):
         Cast(parties)
+
+
+def outside(value: np.ndarray, parties: tuple[str, ...] = CAST.parties) -> dict[str, Held[np.ndarray]]:
+    """Shares of `value` that an outsider dealt."""
+    rng = np.random.default_rng(8)
+    parts = [rng.integers(-(2**63), 2**63, value.shape, dtype=np.int64) for _ in parties[1:]]
+    return {p: Held(p, part) for p, part in zip(parties, [value - sum(parts), *parts], strict=True)}
+
+
+def test_shares_of_an_outsider_are_adopted_squared_and_mapped(s: ClearSession) -> None:
+    value = np.array([[3, -4], [2**33, 7]])
+    adopted = s.adopt(outside(value), (2, 2))
+    assert np.array_equal(adopted.share, value)
+    assert s.square(adopted).share.tolist() == [[9, 16], [2**66 % 2**64, 49]]
+    twice = s.linear(
+        adopted, lambda x, factor: (x * factor).sum(axis=0), (2,), dict.fromkeys(CAST.parties, Held("ann", 2))
+    )
+    assert twice.share.tolist() == [2 * (3 + 2**33), 6] and twice.shape == (2,)
+
+
+def test_argmax_takes_the_first_of_equals(s: ClearSession) -> None:
+    counts = np.array([[1, 5, 2, 0], [1, 6, 2, 0], [3, 6, 1, 0]])
+    assert s.argmax(s.adopt(outside(counts), counts.shape)).share.tolist() == [2, 1, 0, 0]
+
+
+def test_adopting_needs_a_share_of_every_party_held_by_it_and_a_dealer(s: ClearSession) -> None:
+    shares = outside(np.zeros(2, dtype=np.int64))
+    for wrong in ({"ann": shares["ann"]}, dict(reversed(shares.items())), {**shares, "cid": shares["bob"]}):
+        with pytest.raises(InputError, match="one of each party"):
+            s.adopt(wrong, (2,))
+    alone = ClearSession(Cast(CAST.parties, dealer=None))
+    for verb in (lambda: alone.adopt(shares, (2,)), lambda: alone.square(s.adopt(shares, (2,)))):
+        with pytest.raises(InputError, match="dealer"):
+            verb()

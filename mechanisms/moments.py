@@ -40,6 +40,7 @@ from dataclasses import dataclass
 
 from mechanisms import validate
 from mechanisms.sensitivity import Sensitivity
+from mechanisms.weighted_moments import WeightedMoments, Weights
 
 
 @dataclass(frozen=True)
@@ -77,19 +78,8 @@ class Moments:
         return self.features + self.label + self.intercept
 
     def _l1(self, features: int, label: bool) -> int:
-        slope = self.bound * (self._columns + 1)
-        largest = self._spread(features, slope)
-        if not label:
-            return largest
-        flipped = 2 * self.bound**2 * (self._columns - 1) + self._spread(features, slope - 2 * self.bound)
-        return max(largest, flipped)
-
-    def _spread(self, count: int, slope: int) -> int:
-        """The maximum of slope P - (P^2 + Q) / 2 over integers 0 <= p_1, ..., p_count <= 2 bound."""
-        level, raised = divmod(slope, count + 1)
-        if level >= 2 * self.bound:
-            level, raised = 2 * self.bound, 0
-        return count * level * slope - count * (count + 1) * level**2 // 2 + raised * (raised - 1) // 2
+        weights = Weights(constant=int(self.intercept), label=int(self.label), indicator=0)
+        return WeightedMoments(self.features, 0, self.bound, weights).part(features, 0, label=label)
 
     def _l2_squared(self, features: int, label: bool) -> int:
         if self._columns == 1 and features == 1:

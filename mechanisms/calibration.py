@@ -15,6 +15,7 @@ from mechanisms.gaussian_privacy import GaussianLoss, analytic_delta, zcdp_epsil
 from mechanisms.search import least_enough
 from mechanisms.sensitivity import Sensitivity
 
+MOST_GAUSSIAN_EPSILON = 1000  # the bounds carry e^epsilon as an exact number
 _STEPS = 40  # bisection stops at a relative excess of 2^-30 and less
 
 
@@ -43,12 +44,15 @@ def zcdp_gaussian(l2_squared: Fraction | int, rho: Fraction) -> DiscreteGaussian
 
 
 def gaussian(l2_squared: Fraction | int, dimension: int, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
-    """The least noise that is (epsilon, delta) by the analytic curve carried over to integers, or by zCDP; any epsilon.
+    """The least noise that is (epsilon, delta) by the analytic curve carried over to integers, or by zCDP.
 
     `dimension` is the number of coordinates. Excess over the true optimum of the two: a relative 2^-30 at most.
+    Raises ValueError for epsilon above 1000, which says nothing about anybody.
     """
     squared = validate.positive("l2_squared", l2_squared)
     wanted, risk = validate.epsilon(epsilon, allow_weak=True), validate.delta(delta)
+    if wanted > MOST_GAUSSIAN_EPSILON:
+        raise ValueError(f"epsilon={float(wanted):g} is above {MOST_GAUSSIAN_EPSILON}, the most for Gaussian noise")
 
     def enough(ratio: Fraction) -> bool:
         loss = GaussianLoss(squared, squared * ratio**2, dimension)
@@ -60,13 +64,13 @@ def gaussian(l2_squared: Fraction | int, dimension: int, epsilon: Fraction, delt
 def classical_variance(l2_squared: Fraction | int, epsilon: Fraction, delta: Fraction) -> Fraction:
     """2 ln(1.25 / delta) l2^2 / epsilon^2, the textbook variance of continuous noise, for the papers' modes.
 
-    Proved for epsilon < 1 only (Dwork and Roth 2014, theorem A.1): larger values are refused. `gaussian` needs less
-    and holds for any epsilon.
+    Proved for epsilon < 1 (Dwork and Roth 2014, theorem A.1), hence at 1, as the exact curve is continuous: larger
+    values are refused. `gaussian` needs less and holds for any epsilon.
     """
     wanted, risk = validate.epsilon(epsilon), validate.delta(delta)
-    if wanted >= 1:
+    if wanted > 1:
         raise ValueError(
-            f"epsilon={epsilon} is outside (0, 1), where the classical formula holds: use the analytic one"
+            f"epsilon={epsilon} is outside (0, 1], where the classical formula holds: use the analytic one"
         )
     with ctx.workprec(PRECISION):
         squared = ball(validate.positive("l2_squared", l2_squared))

@@ -25,6 +25,13 @@ def exact_delta(epsilon: float, shift: int, sigma: float) -> float:
     return float(np.maximum(weights - math.exp(epsilon) * other, 0).sum() / weights.sum())
 
 
+def test_an_epsilon_that_protects_nobody_is_no_work() -> None:
+    with pytest.raises(ValueError, match="epsilon=1e\\+06 is above 1000"):
+        calibration.gaussian(UNIT, 10, Fraction(10**6), MILLIONTH)
+    assert calibration.gaussian(2**80, 10, Fraction(1000), MILLIONTH).standard_deviation < 2**40 / 30
+
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "sigma"),
     [
@@ -142,10 +149,11 @@ def test_lattice_rounding_is_covered() -> None:
 
 
 def test_classical_formula_only_where_it_holds() -> None:
-    for epsilon, sigma in (("0.3", 16.15), ("0.1", 48.45)):
+    for epsilon, sigma in (("1", 4.845), ("0.3", 16.15), ("0.1", 48.45)):
         variance = calibration.classical_variance(1, Fraction(epsilon), Fraction(1, 10**5))
         assert math.sqrt(variance) == pytest.approx(sigma, abs=0.005)
-    for epsilon in (Fraction(1), Fraction(10)):
+        assert continuous_delta(Fraction(epsilon), 1 / variance) < Fraction(1, 10**5)
+    for epsilon in (Fraction(1001, 1000), Fraction(10)):
         with pytest.raises(ValueError, match="where the classical formula holds"):
             calibration.classical_variance(1, epsilon, MILLIONTH)
 

@@ -309,7 +309,7 @@ class Session(ABC):
         self, held: Held[npt.NDArray[Any]], *, to: str, shape: Sequence[int], message: str
     ) -> Held[npt.NDArray[Any]]:
         """Hand a plain array to one receiver. Integers of a public shape. Cost: 1 round, 8 bytes an entry."""
-        self._record(self._role(held.holder), self._role(to), message, tuple(shape), "send")
+        self._record(*self._roles(held.holder, to), message, tuple(shape), "send")
         with self.phase("send"):
             return self._send(held, to, tuple(shape), message)
 
@@ -324,7 +324,7 @@ class Session(ABC):
     ) -> Posted:
         """Send without waiting: the receiver takes it with `collect`, in the order posted, also after other steps."""
         posted = Posted(held, to, message, tuple(shape), dtype)
-        self._record(self._role(held.holder), self._role(to), message, posted.shape, "post")
+        self._record(*self._roles(held.holder, to), message, posted.shape, "post")
         with self.phase("send"):
             self._post(posted)
         return posted
@@ -360,6 +360,10 @@ class Session(ABC):
     def _role(self, name: str) -> str:
         self._known(name)
         return SERVER if name == self.cast.server else self.cast.roles.get(name, PARTY)
+
+    def _roles(self, sender: str, receiver: str) -> tuple[str, str]:
+        roles = self._role(sender), self._role(receiver)
+        return roles if roles != (PARTY, PARTY) else (PARTY, OTHER_PARTY)
 
     def _known(self, name: str) -> None:
         if name not in self.cast.parties and name != self.cast.server:

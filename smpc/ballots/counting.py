@@ -1,0 +1,106 @@
+"""Ballots become shares of vote counts, batch by batch while they come in; no batch is kept.
+
+step  from -> to      message           the receiver learns
+1     P_k -> all      next ballots      whose ballots the first party has: public
+2     P_k -> P_l      ballot digests    digests of the sealed shares of all: no vote
+3     P_k -> all      ballots held      which of them are here and the same: public
+4     P_k -> P_l      commitment        nothing: perfectly hiding
+5     P_k -> P_l      echo              the commitments of step 4
+6     P_k -> P_l      opening           the coin, tossed after the ballots are fixed
+7     dealer -> P_k   corrections       nothing: uniform
+8     P_k -> P_l      masked entries    nothing: uniform without the dealer's seeds
+9     P_l -> P_k      check values      zeros of a vote; 40 sums of the defects of a ballot that is none
+10    P_k -> all      ballots accepted  whose ballots are votes: public
+
+Steps 2 and 3 for each party but the first, in their order. So who is counted is public, and so is why others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from smpc.ballots.box import DIGEST_WORDS, NOBODY, Box
+from smpc.ballots.check import check
+from smpc.ballots.envelope import Reason
+from smpc.ballots.poll import Poll
+from smpc.errors import InputError
+from smpc.ring import Integers
+from smpc.session import Held, Session, Shared
+
+BATCH_ENTRIES = 1 << 20  # at once: 8 MB a share, and a few times that while they are squared
+BATCH_SECONDS = 5.0  # how long the first party waits for a batch to fill
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Shares of the counts, shape (width, samples), and what became of every registered voter."""
+
+    counts: Shared
+    counted: tuple[str, ...]
+    rejected: Mapping[str, Reason]
+    missing: tuple[str, ...]
+
+
+def tally(s: Session, boxes: Mapping[str, Held[Box]], poll: Poll) -> Tally:
+    """Count the ballots in the parties' boxes, until the first party's is closed and empty.
+
+    Raises InputError if none is counted. Memory does not depend on the number of voters, but for their names.
+    """
+    names = tuple(poll.voters)
+    total: Shared | None = None
+    counted: list[str] = []
+    rejected: dict[str, Reason] = {}
+    for batch, alike in _batches(s, boxes, poll):
+        rejected |= {names[number]: Reason.DIFFERENT for number in batch[~alike]}
+        batch = batch[alike]
+        if not batch.size:
+            continue
+        coin = s.toss()
+        shape = (len(batch), poll.entries)
+        ballots = s.adopt({party: s.at(party, Box.take, box, batch) for party, box in boxes.items()}, shape)
+        valid = check(s, ballots, poll, coin)
+        accepted = s.publish(s.at(valid.holder, _as_float, valid), shape=shape[:1], message="ballots accepted") != 0
+        counted += [names[number] for number in batch[accepted]]
+        rejected |= {names[number]: Reason.CHECK for number in batch[~accepted]}
+        total = _add(s, total, ballots, accepted)
+    if total is None or not counted:
+        raise InputError(f"none of {len(rejected)} ballots is counted: nothing can be released")
+    known = rejected.keys() | set(counted)
+    missing = tuple(name for name in names if name not in known)
+    counts = s.linear(total, lambda x: x.reshape(poll.width, poll.samples), (poll.width, poll.samples))
+    return Tally(counts, tuple(counted), rejected, missing)
+
+
+def _batches(
+    s: Session, boxes: Mapping[str, Held[Box]], poll: Poll
+) -> Iterator[tuple[Integers, npt.NDArray[np.bool_]]]:
+    """Voters' numbers, and which of their ballots all parties have alike: the same for every participant."""
+    first, *others = s.cast.parties
+    most = max(1, BATCH_ENTRIES // poll.entries)
+    more = True
+    while more:
+        told = s.at(first, Box.next_batch, boxes[first], most, BATCH_SECONDS)
+        line = s.publish(told, shape=(1 + most,), message="next ballots")
+        more, batch = bool(line[0]), line[1:][line[1:] != NOBODY].astype(np.int64)
+        if not batch.size:
+            continue
+        alike = np.ones(len(batch), dtype=np.bool_)
+        digests = s.at(first, Box.digests, boxes[first], batch)
+        for party in others:
+            theirs = s.send(digests, to=party, shape=(len(batch), DIGEST_WORDS), message="ballot digests")
+            has = s.at(party, Box.has, boxes[party], batch, theirs)
+            alike &= s.publish(has, shape=(len(batch),), message="ballots held") != 0
+        yield batch, alike
+
+
+def _add(s: Session, total: Shared | None, ballots: Shared, accepted: npt.NDArray[np.bool_]) -> Shared:
+    votes = s.linear(ballots, lambda x: np.asarray(x[accepted].sum(axis=0)), ballots.shape[1:])
+    return votes if total is None else s.total([total, votes])
+
+
+def _as_float(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    return flags.astype(np.float64)

@@ -63,13 +63,18 @@ def _noise_on_shares(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan)
     3     P_k -> server   noisy coefficients  their sum, epsilon-DP; no single share, no single party's noise
     4     server -> all   model               post-processing of step 3
     """
+    return _publish(s, plan, open_noisy_sums(s, tables, plan))
+
+
+def open_noisy_sums(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> list[Held[Integers]]:
+    """Steps 1 to 3 of noise on shares: every group's noisy sums, at the server."""
     noises = [s.draw_noise(group.mechanism, group.contributors) for group in plan.groups]
     gram = _gram(s, tables, plan)  # 1, 2
     released = []
     for group, noise in zip(plan.groups, noises, strict=True):
         noisy = s.add_noise(_coefficients(s, gram, plan, group), noise)
         released.append(s.reveal(noisy, to=s.cast.server, message="noisy coefficients"))  # 3
-    return _publish(s, plan, released)  # 4
+    return released
 
 
 def _noise_jointly(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Floats:

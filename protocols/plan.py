@@ -216,12 +216,16 @@ class Plan:
             result[i] = fixedpoint.encode(scaled((column,), table[i : i + 1]), self.bits, name=party)[0]
         return result
 
-    def solve(self, released: list[Integers]) -> Floats:
-        """Intercept, weights in the columns' own units, and the number of indefinite directions: (2 + features,)."""
+    def matrix(self, released: list[Integers]) -> Floats:
+        """The noisy Gram matrix of (1, columns scaled to [-1, 1]) from the opened groups; the label's square is 0."""
         values = np.zeros(len(self.coefficients))
         for group, opened in zip(self.groups, released, strict=True):
             values[group.entries] = np.ldexp(opened.astype(np.float64), -2 * self.bits) / group.times
-        matrix = self.coefficients.matrix(self.schema.rows, values)
+        return self.coefficients.matrix(self.schema.rows, values)
+
+    def solve(self, released: list[Integers]) -> Floats:
+        """Intercept, weights in the columns' own units, and the number of indefinite directions: (2 + features,)."""
+        matrix = self.matrix(released)
         minimum = minimise(matrix, self.coefficients.label, self.options.repair, self.noise_deviation)
         model = in_original_units(self.schema, self.options, minimum.weights)
         return np.concatenate([model, [float(minimum.indefinite)]])

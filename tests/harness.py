@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -121,6 +122,11 @@ class Participants:
         futures = {name: self._threads[name].submit(f, *arguments) for name, (f, arguments) in calls.items()}
         errors = {name: future.exception(timeout=60) for name, future in futures.items()}
         return raised_first({name: errors[name] or future.result() for name, future in futures.items()})
+
+
+def cause(line: str) -> str:
+    """An error's line without who told of it: one prefix at most."""
+    return re.sub(r"^\w+ reports( by way of \w+)?: ", "", line)
 
 
 def raised_first(outcomes: Mapping[str, Any]) -> dict[str, Any]:

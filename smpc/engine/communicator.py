@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -162,11 +161,10 @@ class LinkCommunicator(Communicator):
     # public objects: sizes and the like, as JSON
 
     def send_obj(self, obj: Any, dst: int, group: object = None) -> None:
-        text = json.dumps(obj).encode()
-        self._network.send(self._parties[dst], "object", np.frombuffer(text, dtype=np.uint8))
+        self._network.send_json(self._parties[dst], "object", obj)
 
     def recv_obj(self, src: int, group: object = None) -> Any:
-        return self._network.receive_value(self._parties[src], "object")
+        return self._network.receive_json(self._parties[src], "object")
 
     def broadcast_obj(self, obj: Any, src: int, group: object = None) -> Any:
         if self._rank != src:

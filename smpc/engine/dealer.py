@@ -40,7 +40,7 @@ class Dealer:
         """Answer requests until the first party says goodbye."""
         first = self._parties[0]
         while self._network.waiting_for(first, "request"):
-            request = self._network.receive_json(first, "request", scripted=False)
+            request = self._network.receive_facts(first, "request", scripted=False)
             if request.get("number") != self._number:
                 raise PeerError(f"{first}: request number {request.get('number')!r}, the dealer is at {self._number}")
             kind = request.get("kind")

@@ -20,6 +20,8 @@ Array = npt.NDArray[np.generic]
 # kind, dtype, dimensions, label bytes, causal round, chain, payload bytes
 HEADER = struct.Struct("<BBBBI8sQ")
 MAX_DIMENSIONS = 8
+MAX_LABEL = 255
+MAX_ROUND = 1 << 31
 MAX_PAYLOAD = 1 << 28  # what a peer can make us allocate at once
 
 
@@ -49,7 +51,9 @@ class Frame:
 
 def head(kind: Kind, label: str, round_: int, chain: bytes, payload: Array | None) -> bytes:
     """The bytes of a frame before its payload."""
-    name = label.encode()[:255]
+    name = label.encode()
+    if len(name) > MAX_LABEL:
+        raise ValueError(f"{label[:40]}...: a step's name has {len(name)} bytes, at most {MAX_LABEL} fit into a frame")
     if payload is None:
         return HEADER.pack(kind, 0, 1, len(name), round_, chain, 0) + struct.pack("<Q", 0) + name
     dtype = DTYPES.index(payload.dtype)
@@ -86,10 +90,7 @@ class FrameReader:
         if self._done < len(self._view):
             return None
         if self._rest is None:
-            _, _, dimensions, name, _, _, _ = HEADER.unpack(self._fixed)
-            if dimensions > MAX_DIMENSIONS:
-                raise PeerError(f"{self._peer} sent a frame with {dimensions} dimensions, at most {MAX_DIMENSIONS}")
-            self._rest = bytearray(8 * dimensions + name)
+            self._rest = bytearray(self._check_header())
             if self._rest:
                 self._expect(memoryview(self._rest))
                 return None
@@ -98,14 +99,27 @@ class FrameReader:
             if self._payload.nbytes:
                 self._expect(self._payload.data.cast("B"))
                 return None
-        frame = self._finish()
+        frame = self._finish(self._payload)
         self._start()
         return frame
 
-    def _allocate(self) -> Array:
-        _, dtype, dimensions, _, _, _, size = HEADER.unpack(self._fixed)
+    def _check_header(self) -> int:
+        """The bytes between the header and the payload."""
+        kind, dtype, dimensions, name, round_, _, size = HEADER.unpack(self._fixed)
+        if kind not in tuple(Kind):
+            raise PeerError(f"{self._peer} sent a frame of unknown kind {kind}")
         if dtype >= len(DTYPES):
             raise PeerError(f"{self._peer} sent a frame of unknown type {dtype}")
+        if dimensions > MAX_DIMENSIONS:
+            raise PeerError(f"{self._peer} sent a frame with {dimensions} dimensions, at most {MAX_DIMENSIONS}")
+        if round_ > MAX_ROUND:
+            raise PeerError(f"{self._peer} sent a frame of round {round_}, at most {MAX_ROUND}")
+        if size and kind != Kind.DATA:
+            raise PeerError(f"{self._peer} sent a frame of kind {kind} with {size} bytes, only data has any")
+        return int(8 * dimensions + name)
+
+    def _allocate(self) -> Array:
+        _, dtype, dimensions, _, _, _, size = HEADER.unpack(self._fixed)
         shape = struct.unpack(f"<{dimensions}Q", bytes(self._rest or b"")[: 8 * dimensions])
         if size > MAX_PAYLOAD or math.prod(shape) * DTYPES[dtype].itemsize != size:
             raise PeerError(f"{self._peer} sent a frame of shape {shape} with {size} bytes")
@@ -114,10 +128,8 @@ class FrameReader:
         except ValueError:  # no bytes, but dimensions that no array can have
             raise PeerError(f"{self._peer} sent a frame of shape {shape}") from None
 
-    def _finish(self) -> Frame:
+    def _finish(self, payload: Array) -> Frame:
         kind, _, dimensions, _, round_, chain, _ = HEADER.unpack(self._fixed)
         label = bytes(self._rest or b"")[8 * dimensions :].decode(errors="replace")
-        if kind not in tuple(Kind) or self._payload is None:
-            raise PeerError(f"{self._peer} sent a frame of unknown kind {kind}")
         label = "".join(c if c.isprintable() else "?" for c in label)  # it may reach a terminal
-        return Frame(Kind(kind), label, round_, chain, self._payload)
+        return Frame(Kind(kind), label, round_, chain, payload)

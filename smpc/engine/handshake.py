@@ -41,14 +41,14 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     PeerError with both sides of every public fact that differs.
     """
     halves: dict[str, bytes] = {}
-    told = {network.me: _plain_facts(facts)}
+    told: dict[str, dict[str, str]] = {network.me: dict(facts)}
     nonce = os.urandom(32)
     mine = {name: os.urandom(32) for name in network.peers}
     for name in network.peers:
         network.send_json(name, _LABEL, {"facts": dict(facts), "half": mine[name].hex(), "nonce": nonce.hex()})
     nonces = {network.me: nonce}
     for name in network.peers:
-        message = network.receive_json(name, _LABEL)
+        message = network.receive_facts(name, _LABEL)
         try:
             halves[name] = bytes.fromhex(str(message["half"]))
             nonces[name] = bytes.fromhex(str(message["nonce"]))
@@ -57,7 +57,7 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
                 raise ValueError
         except (KeyError, ValueError):
             raise PeerError(f"{name}: its hello is malformed; is it the same version of the software?") from None
-        told[name] = _plain_facts(theirs)
+        told[name] = {key: str(value) for key, value in theirs.items()}
     common = _compare(network, told)
     joint = hashlib.sha256(b"".join(nonces[name] for name in network.order)).digest()
     keys = {}
@@ -69,13 +69,9 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     return Agreement(joint, keys, common)
 
 
-def _plain_facts(facts: Mapping[str, object]) -> dict[str, str]:
-    return {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, value in facts.items()}
-
-
-def _plain(text: object, longest: int) -> str:
+def _plain(text: str, longest: int) -> str:
     """What a participant says, fit for a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in str(text)[:longest])
+    return "".join(c if c.isprintable() else "?" for c in text[:longest])
 
 
 def _compare(network: Network, told: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -85,8 +81,9 @@ def _compare(network: Network, told: Mapping[str, Mapping[str, str]]) -> dict[st
         for key, value in sorted(told[name].items()):
             first, known = seen.setdefault(key, (name, value))
             if known != value:
-                differences.append(f"{key}: {first} has {known}, {name} has {value}")
+                mine, other = _plain(known, MAX_FACT_VALUE), _plain(value, MAX_FACT_VALUE)
+                differences.append(f"{_plain(key, MAX_FACT_KEY)}: {first} has {mine}, {name} has {other}")
     if differences:
         more = f" (and {len(differences) - 3} more)" if len(differences) > 3 else ""
         raise PeerError(f"the participants do not run the same job: {'; '.join(differences[:3])}{more}")
-    return {key: value for key, (_, value) in seen.items()}
+    return {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, (_, value) in seen.items()}

@@ -7,7 +7,6 @@ participants that are out of step fail at the first message, both steps named.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -16,13 +15,11 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from smpc.engine.frames import Array, Frame, Kind
+from smpc.engine import public_json
+from smpc.engine.frames import MAX_LABEL, MAX_ROUND, Array, Frame, Kind
 from smpc.engine.link import Link
 from smpc.engine.service import Service
 from smpc.errors import PeerError
-
-_OPENING, _CLOSING = (np.frombuffer(brackets, dtype=np.uint8) for brackets in (b"[{", b"]}"))
-_DEEPEST = 64  # brackets inside brackets of a message
 
 Tap = Callable[[str, str, Frame], None]
 
@@ -106,7 +103,9 @@ class Network:
                 f"{peer} is out of step: it sent '{frame.describe()}', {self.me} is at '{self.step}' and expects "
                 f"'{expected.strip()}'{'' if wrong_type or frame.label != label else ' after other steps'}"
             )
-        self.round = max(self.round, frame.round)
+        if payload.dtype.kind == "f" and not np.isfinite(payload).all():
+            raise PeerError(f"{peer}: '{label}' holds NaN or infinite numbers at '{self.step}'")
+        self.round = min(max(self.round, frame.round), MAX_ROUND - 1)  # no peer's count makes ours too large to send
         return payload
 
     def flush(self) -> None:
@@ -121,28 +120,27 @@ class Network:
         self._check()
         return bool(self._links[peer].inbox)
 
-    def send_json(self, peer: str, label: str, message: Mapping[str, object]) -> None:
-        self.send(peer, label, np.frombuffer(json.dumps(message, sort_keys=True).encode(), dtype=np.uint8))
+    def send_json(self, peer: str, label: str, value: object) -> None:
+        """Queue a public value. Raises InputError if its text is longer than a peer would read."""
+        self.send(peer, label, public_json.encode(value, what=label))
 
-    def receive_json(self, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
-        """A message of public facts; PeerError if it is no JSON object."""
-        message = self.receive_value(peer, label, scripted=scripted)
+    def receive_json(self, peer: str, label: str, *, scripted: bool = True) -> object:
+        """A public value sent as JSON; PeerError if it is none."""
+        data = self.receive(peer, label, np.uint8, None, scripted=scripted)
+        try:
+            return public_json.decode(data)
+        except ValueError:
+            most = public_json.MAX_BYTES
+            raise PeerError(
+                f"{peer}: '{label}' ({data.nbytes} bytes) is no JSON text of at most {most} bytes"
+            ) from None
+
+    def receive_facts(self, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
+        """A JSON object of public facts; PeerError if it is none."""
+        message = self.receive_json(peer, label, scripted=scripted)
         if not isinstance(message, dict):
             raise PeerError(f"{peer}: '{label}' is not a JSON object")
         return message
-
-    def receive_value(self, peer: str, label: str, *, scripted: bool = True) -> object:
-        """A public value sent as JSON; PeerError if it is none."""
-        data = self.receive(peer, label, np.uint8, None, scripted=scripted)
-        depth = np.cumsum(np.isin(data, _OPENING).astype(np.int32) - np.isin(data, _CLOSING))
-        try:
-            # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
-            if data.size and int(depth.max()) <= _DEEPEST:
-                value: object = json.loads(data.tobytes())
-                return value
-        except (ValueError, RecursionError):
-            pass
-        raise PeerError(f"{peer}: '{label}' is not a JSON object")
 
     def sent(self) -> dict[str, int]:
         """Bytes written to each peer's socket so far, TLS records included."""
@@ -177,9 +175,10 @@ class Network:
 
     def abort(self, error: BaseException) -> None:
         """Tell the others, in one line that holds no data, and close."""
-        culprit = str(error) if isinstance(error, PeerError) else f"{self.me} stopped at '{self.step}'"
+        line = str(error) if isinstance(error, PeerError) else f"{self.me} stopped at '{self.step}'"
+        line = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 3]}..."
         for link in self._links.values():
-            self._post(link, Kind.ABORT, culprit.encode("ascii", "replace").decode(), 0, None)
+            self._post(link, Kind.ABORT, line.encode("ascii", "replace").decode(), 0, None)
         end = time.monotonic() + min(1.0, self.deadline)
         while any(link.wants_write for link in self._links.values()) and time.monotonic() < end:
             time.sleep(0.01)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from smpc.engine.frames import Frame, Kind
 from smpc.engine.link import Link
+from smpc.engine.reports import told
 from smpc.errors import PeerError
 
 _GRACE = 0.002  # the background thread stays away this long after the protocol served: it will soon again
@@ -163,8 +164,7 @@ class Service:
             link.finished = True
         elif frame.kind is Kind.ABORT:
             link.finished = True
-            told = frame.label if frame.label.startswith(f"{link.peer} ") else f"{link.peer} reports: {frame.label}"
-            self.fail(PeerError(told))
+            self.fail(PeerError(told((self._me, *(link.peer for link in self._links)), link.peer, frame.label)))
 
     def _check_silence(self, now: float) -> None:
         for link in self._links:

@@ -10,19 +10,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from smpc.engine.frames import DTYPES, HEADER, MAX_PAYLOAD, Array, Frame, FrameReader, Kind, head
+from smpc.engine.frames import (
+    DTYPES,
+    HEADER,
+    MAX_LABEL,
+    MAX_PAYLOAD,
+    MAX_ROUND,
+    Array,
+    Frame,
+    FrameReader,
+    Kind,
+    head,
+)
 from smpc.errors import PeerError
 
 payloads = st.sampled_from(DTYPES).flatmap(
     lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=0, min_side=0))
 )
-frames = st.builds(
-    Frame,
-    kind=st.sampled_from(Kind),
-    label=st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=40).filter(str.isprintable),
-    round=st.integers(0, 2**32 - 1),
-    chain=st.binary(min_size=8, max_size=8),
-    payload=payloads,
+labels = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=40).filter(str.isprintable)
+rounds = st.integers(0, MAX_ROUND)
+chains = st.binary(min_size=8, max_size=8)
+frames = st.builds(Frame, st.just(Kind.DATA), labels, rounds, chains, payloads) | st.builds(
+    Frame, st.sampled_from(Kind), labels, rounds, chains, st.just(np.zeros(0, np.uint8))
 )
 
 
@@ -96,6 +105,9 @@ def test_forged_headers_are_frames_or_peer_errors(
         ((1, 4, 1, 0, 0, bytes(8), 8), "unknown type 4"),
         ((1, 1, 9, 0, 0, bytes(8), 8), "9 dimensions, at most 8"),
         ((1, 1, 1, 0, 0, bytes(8), 16), r"shape \(1,\) with 16 bytes"),
+        ((1, 1, 1, 0, MAX_ROUND + 1, bytes(8), 8), f"round {MAX_ROUND + 1}, at most {MAX_ROUND}"),
+        ((2, 1, 1, 0, 0, bytes(8), 8), "kind 2 with 8 bytes, only data has any"),
+        ((4, 1, 1, 0, 0, bytes(8), MAX_PAYLOAD), "kind 4 with"),
     ],
 )
 def test_a_malformed_frame_is_named(fields: tuple[object, ...], complaint: str) -> None:
@@ -113,6 +125,14 @@ def test_an_oversize_frame_is_refused_before_its_memory_is_taken() -> None:
 def test_an_array_that_fits_no_frame_is_refused_by_its_sender(payload: Array) -> None:
     with pytest.raises(ValueError, match="does not fit into one frame"):
         head(Kind.DATA, "x", 0, bytes(8), payload)
+
+
+@pytest.mark.parametrize("label", ["x" * (MAX_LABEL + 1), "ü" * 128])
+def test_a_label_that_fits_no_frame_is_refused_by_its_sender(label: str) -> None:
+    with pytest.raises(ValueError, match=r"has 256 bytes, at most 255"):
+        head(Kind.DATA, label, 0, bytes(8), np.zeros(1))
+    (frame,) = read(head(Kind.BYE, label[:-1], 0, bytes(8), None), [1000])
+    assert frame.label == label[:-1]
 
 
 def test_a_label_cannot_steer_a_terminal() -> None:

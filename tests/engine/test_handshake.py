@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations, permutations
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from smpc.engine.handshake import Agreement, derive
 from smpc.engine.network import Network
 from smpc.errors import PeerError
-from tests.harness import Participants, cast_of
+from tests.harness import Participants, cast_of, cause
 
 CAST = cast_of(3)
 
@@ -73,7 +72,7 @@ def test_many_differences_are_one_line() -> None:
 
 def told(errors: dict[str, PeerError]) -> list[str]:
     """Each one's line; who was told before it compared for itself says by whom."""
-    return [re.sub(r"^((\w+) reports: )+", "", str(error)) for error in errors.values()]
+    return [cause(str(error)) for error in errors.values()]
 
 
 def test_a_fact_cannot_steer_a_terminal() -> None:
@@ -85,6 +84,13 @@ def test_long_facts_that_are_equal_are_equal() -> None:
     long = {name: {"k" * 200: "v\n" * 1000} for name in CAST.everyone}
     with Participants(CAST, facts=long) as everyone:
         assert len(everyone.joined) == len(CAST.everyone)
+
+
+@pytest.mark.parametrize("common", ["v" * 300, "", "v" * 299 + "\n"])
+def test_long_facts_are_compared_to_their_end(common: str) -> None:
+    lines = told(refused({"p0": {"columns": common + "x"}, "p2": {"columns": common + "y"}}))
+    assert all(line.startswith("the participants do not run the same job: columns: ") for line in lines)
+    assert len(lines) == len(CAST.everyone)
 
 
 def test_facts_that_only_some_state_reach_all() -> None:

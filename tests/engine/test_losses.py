@@ -16,7 +16,7 @@ import pytest
 from smpc.engine.frames import HEADER, Kind
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
-from tests.harness import Participants, cast_of
+from tests.harness import Participants, cast_of, cause
 
 LONG = 20.0  # where nobody is silent: a busy machine must not make it seem so
 
@@ -121,7 +121,7 @@ def test_an_error_of_its_own_is_told_with_its_step_and_without_its_text() -> Non
         network.abort(ValueError("row 17 has income 123456"))
 
     for line in lines(stumble).values():
-        assert re.sub(r"^(p\d|server) reports: ", "", line) == "p1 stopped at 'gram: masked columns'"
+        assert cause(line) == "p1 stopped at 'gram: masked columns'"
 
 
 def test_who_waits_for_somebody_else_is_told_the_culprit() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smpc.engine.frames import Kind
+from smpc.engine.frames import MAX_ROUND, Kind
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.errors import PeerError
@@ -139,12 +139,59 @@ def test_nothing_counts_behind_a_goodbye() -> None:
     assert "p1 ended its job" in str(outcomes(p1=late, p0=receiving("share", np.int64, (3,)))["p0"])
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"[1]", b"null", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000]
-)
-def test_what_is_no_json_object_is_refused(data: bytes) -> None:
-    def read(network: Network) -> Any:
-        return network.receive_json("p1", "request")
+def as_bytes(text: bytes) -> Any:
+    return np.frombuffer(text, dtype=np.uint8)
 
-    results = outcomes(p1=sending("request", np.frombuffer(data, dtype=np.uint8)), p0=read)
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000, b'{"rows": NaN}', b" " * (1 << 20) + b"{}"])
+def test_what_is_no_json_is_refused(data: bytes) -> None:
+    results = outcomes(p1=sending("request", as_bytes(data)), p0=lambda network: network.receive_json("p1", "request"))
+    assert str(results["p0"]) == f"p1: 'request' ({len(data)} bytes) is no JSON text of at most 1048576 bytes"
+
+
+@pytest.mark.parametrize("data", [b"[1]", b"null", b'"{}"'])
+def test_facts_are_an_object(data: bytes) -> None:
+    results = outcomes(p1=sending("request", as_bytes(data)), p0=lambda network: network.receive_facts("p1", "request"))
     assert str(results["p0"]) == "p1: 'request' is not a JSON object"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_and_their_sender_named(dtype: Any, bad: float) -> None:
+    values = np.array([[0.0, -1.5], [bad, 2.0]], dtype=dtype)
+    results = outcomes(p1=sending("model", values, "a"), p0=receiving("model", dtype, (2, 2), "a"))
+    assert str(results["p0"]) == "p1: 'model' holds NaN or infinite numbers at 'a'"
+
+
+def test_a_server_that_publishes_nan_ends_the_job_with_one_line() -> None:
+    def task(s: ArraySession) -> None:
+        s.publish(s.at("server", lambda: np.array([1.0, np.nan])), shape=(2,), message="model")
+
+    with pytest.raises(PeerError) as caught, Sessions(2) as running:
+        running.run(task)
+    assert str(caught.value) == "server: 'model' holds NaN or infinite numbers at 'publish: model'"
+
+
+def test_no_peers_count_of_rounds_keeps_others_from_sending() -> None:
+    """p1 claims the largest round there is; what p0 then sends is no larger, and refused by nobody."""
+
+    def claims(network: Network) -> None:
+        network.send("p0", "share", NUMBERS, round_=MAX_ROUND)
+
+    def passes_on(network: Network) -> None:
+        network.receive("p1", "share", np.int64, (3,))
+        network.send("server", "sum", NUMBERS)
+
+    def server(network: Network) -> Any:
+        return network.receive("p0", "sum", np.int64, (3,)), network.round
+
+    results = outcomes(p0=passes_on, p1=claims, server=server)
+    assert results["p0"] is None and results["server"][1] == MAX_ROUND - 1
+
+
+def test_a_round_that_is_too_large_is_refused() -> None:
+    def claims(network: Network) -> None:
+        network.send("p0", "share", NUMBERS, round_=2**32 - 1)
+
+    results = outcomes(p0=receiving("share", np.int64, (3,)), p1=claims)
+    assert str(results["p0"]) == f"p1 sent a frame of round {2**32 - 1}, at most {MAX_ROUND} at 'handshake'"

@@ -19,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from launch.keys import make_keys
+from tests.harness import cause
 from tests.launch.jobs import write_job
 from tests.launch.processes import Run, Shells, State, alive, job_of, participants, waiting, write_tables
 
@@ -134,11 +135,6 @@ def test_an_interrupted_participant_says_goodbye(shells: Shells) -> None:
     assert shells.leftovers() == []
 
 
-def reported(line: str) -> str:
-    """A line without who passed it on: a participant finds a difference itself or is told of it, whichever is first."""
-    return re.sub(r"^(\w+ reports: )+", "", line)
-
-
 def pair(folder: Path, small: dict[str, Path], **network: float) -> Shells:
     """Two parties with tables of their own, server and dealer."""
     shells = Shells(folder, job_of(small, deadline=DEADLINE, **{"start_deadline": 60, **network}))
@@ -173,7 +169,7 @@ def test_another_epsilon_shows_both_sides_to_all(small: dict[str, Path], tmp_pat
         shells.start()
         shells.all_end(shells.names, 60)
         wanted = "the participants do not run the same job: epsilon: p1 has 1, server has 2"
-        assert {reported(line) for line in lines_of(shells, shells.names)} == {wanted}
+        assert {cause(line) for line in lines_of(shells, shells.names)} == {wanted}
         assert shells.leftovers() == []
 
 
@@ -183,7 +179,7 @@ def test_another_row_count_shows_both_sides_to_all(small: dict[str, Path], tmp_p
         shells.start()
         shells.all_end(shells.names, 60)
         wanted = "the participants do not run the same job: rows: p1 has 500, p2 has 499"
-        assert {reported(line) for line in lines_of(shells, shells.names)} == {wanted}
+        assert {cause(line) for line in lines_of(shells, shells.names)} == {wanted}
         assert shells.leftovers() == []
 
 
@@ -193,7 +189,7 @@ def test_other_people_are_found_without_telling_who(small: dict[str, Path], tmp_
         shells.start()
         shells.all_end(shells.names, 60)
         for line in lines_of(shells, shells.names):
-            assert reported(line) in {
+            assert cause(line) in {
                 f"{one} and {other} do not hold the same ids: align the tables on their id column first"
                 for one, other in (("p1", "p2"), ("p2", "p1"))
             }
@@ -276,7 +272,8 @@ def test_run_names_a_frozen_participant(run: Run) -> None:
     os.kill(run.participants["p2"], signal.SIGSTOP)
     line = run.line(DEADLINE + 5 + SLACK)  # a frozen process is given 5 s to end by itself
     assert re.fullmatch(
-        rf"smpc: (p1|p3|server|dealer): (\w+ reports: )*p2 is silent for {DEADLINE:g} s at '[^']+'", line
+        rf"smpc: (p1|p3|server|dealer): (\w+ reports( by way of \w+)?: )?p2 is silent for {DEADLINE:g} s at '[^']+'",
+        line,
     ), line
     assert run.process.returncode == 1 and run.leftovers() == []
 

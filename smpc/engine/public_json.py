@@ -1,0 +1,59 @@
+"""Public values as JSON text between participants: bounded in length and depth, every number finite."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+
+from smpc.engine.frames import Array
+from smpc.errors import InputError
+
+MAX_BYTES = 1 << 20
+_DEEPEST = 64  # brackets inside brackets
+_PIECE = re.compile(r'\\.|["\[\]{}]', re.DOTALL)  # an escaped character, a quote, a bracket
+
+
+def encode(value: object, *, what: str) -> Array:
+    """The bytes of a value's text. Raises InputError, which names `what`, if it is longer than a peer would read."""
+    text = json.dumps(value, sort_keys=True).encode()
+    if len(text) > MAX_BYTES:
+        raise InputError(f"'{what}' takes {len(text)} bytes, at most {MAX_BYTES}; use fewer or shorter column names")
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+def decode(data: Array) -> object:
+    """The value that a peer sent. Raises ValueError for anything else than what `encode` makes of finite numbers."""
+    if data.nbytes > MAX_BYTES:
+        raise ValueError
+    text = data.tobytes().decode()
+    # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
+    if _depth(text) > _DEEPEST:
+        raise ValueError
+    try:
+        value: object = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError from None
+    return value
+
+
+def _depth(text: str) -> int:
+    """How many brackets stand inside each other, those in strings not counted."""
+    depth = deepest = 0
+    quoted = False
+    for piece in _PIECE.findall(text):
+        if piece == '"':
+            quoted = not quoted
+        elif not quoted and piece in "[]{}":
+            depth += 1 if piece in "[{" else -1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError
+    return value

@@ -88,6 +88,11 @@ def _parser() -> argparse.ArgumentParser:
     cap.add_argument("--unit", default="record", choices=sorted(UNITS.values()), help="what is protected: one ...")
     cap.set_defaults(command=_cap_ledger)
 
+    explain = commands.add_parser("explain", help="what a job will send, reveal, guarantee and cost, before it runs")
+    explain.add_argument("job", type=Path, help="job file (TOML)")
+    explain.add_argument("--rows", type=int, help="number of rows; default: counted in a table on this machine")
+    explain.set_defaults(command=_explain)
+
     audit = commands.add_parser("audit", help="run a job's protocol on worst-case neighbours: claim against evidence")
     audit.add_argument("job", type=Path, help="job file (TOML)")
     audit.add_argument("--trials", type=int, default=20_000, help="runs of each neighbour (default 20,000)")
@@ -167,6 +172,14 @@ def _cap_ledger(options: argparse.Namespace) -> None:
     except ValueError as error:
         raise InputError(str(error)) from None
     _show_ledger(options)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    from launch.explain import explain
+
+    if options.rows is not None and options.rows < 2:
+        raise InputError(f"--rows {options.rows}: must be at least 2")
+    print(explain(options.job, options.rows))
 
 
 def _audit(options: argparse.Namespace) -> None:

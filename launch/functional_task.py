@@ -14,7 +14,7 @@ from launch.outputs import cost_json, model_json
 from launch.own_table import agreed_rows, charge, compare_ids, held_tables, own_table
 from launch.parties import PartySpec, column_facts, read_parties
 from launch.tables import Table
-from launch.task import Prepared, Task
+from launch.task import Outlook, Prepared, Task
 from protocols import functional
 from protocols.options import Options
 from protocols.plan import NOISE_ORDERS, Plan
@@ -23,6 +23,7 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.fixedpoint import MAX_FRACTION_BITS
+from smpc.forecast import Forecast
 from smpc.session import Cast
 
 
@@ -111,8 +112,11 @@ class FunctionalTask(Task):
         session = CryptenSession(cast, network, agreement)
         if table is not None:
             compare_ids(network, agreement, cast, table)
+        before = sum(network.sent_on_purpose().values())
         release = functional.fit(session, held_tables(self.parties, network.me, table), plan)
         report = session.report()
+        counted = sum(network.sent_on_purpose().values()) - before
+        report.compare("whole protocol", self._forecast(cast, plan).sent(network.me), counted)
         for warning in report.warnings():
             print(f"warning: {warning}", file=sys.stderr)
         about: Mapping[str, object] = {
@@ -131,3 +135,13 @@ class FunctionalTask(Task):
             "cost.json": cost_json({network.me: report.to_dict()}),
             "transcript.jsonl": session.transcript.to_jsonl(),
         }
+
+    def outlook(self, cast: Cast, rows: int) -> Outlook:
+        plan = self.plan(rows)
+        table = functional.script(plan.noise).__doc__ or ""
+        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
+
+    def _forecast(self, cast: Cast, plan: Plan) -> Forecast:
+        forecast = Forecast(cast)
+        functional.fit(forecast, held_tables(self.parties, "", None), plan)
+        return forecast

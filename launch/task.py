@@ -10,9 +10,20 @@ from typing import Any, ClassVar
 
 from launch.endpoints import Endpoint
 from launch.fields import Fields
+from mechanisms.guarantee import Guarantee
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
+from smpc.forecast import Forecast
 from smpc.session import Cast
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of a run before it starts. `table` has the docstring of the protocol's text."""
+
+    table: str
+    guarantee: Guarantee
+    forecast: Forecast | None  # None: the backend or a step has no cost formula
 
 
 @dataclass(frozen=True)
@@ -49,3 +60,7 @@ class Task(ABC):
     @abstractmethod
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str]:
         """Take part and return the texts of this participant's result files, cost.json among them."""
+
+    @abstractmethod
+    def outlook(self, cast: Cast, rows: int) -> Outlook:
+        """What a run on `rows` rows will send, and what it guarantees."""

@@ -7,7 +7,7 @@ server, which minimises the noisy form. All public choices and numbers are in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import numpy as np
@@ -28,14 +28,18 @@ def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:
     opening is `plan.noise`. Returns the same release to every participant.
     """
     s.agree("plan", plan.bits, *(group.mechanism for group in plan.groups))
-    orders = {"shares": _noise_on_shares, "joint": _noise_jointly, "paper": _noise_after_opening}
-    published = orders[plan.noise](s, tables, plan)
+    published = script(plan.noise)(s, tables, plan)
     return Release(
         names=("intercept", *(column.name for column in plan.schema.all_features)),
         values=published[:-1],
         guarantee=plan.guarantee(s.cast),
         indefinite=int(published[-1]),
     )
+
+
+def script(noise: str) -> Callable[[Session, Mapping[str, Held[Floats]], Plan], Floats]:
+    """The protocol's text for an order of noise; its docstring has the table of who sends what and learns what."""
+    return {"shares": _noise_on_shares, "joint": _noise_jointly, "paper": _noise_after_opening}[noise]
 
 
 def _gram(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Shared:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from mechanisms.joint_laplace import JointLaplace
+from mechanisms.joint_laplace import WORD, JointLaplace
 from smpc.engine.frames import HEADER
 from smpc.products import MASKED, ProductPlan
+
+Shape = tuple[int, ...]
 
 RECORD_BYTES = 16384  # TLS 1.3
 RECORD_OVERHEAD = 22  # header, content type, tag
@@ -30,6 +34,22 @@ def product_bytes(plan: ProductPlan, party: str) -> int:
     width = plan.widths[party]
     rows = (block.stop - block.start for block in plan.row_blocks())
     return len(plan.partners(party)) * sum(frame_bytes(MASKED, 2, 8 * width * count) for count in rows)
+
+
+def message_bytes(label: str, shape: Sequence[int], size: int = 8) -> int:
+    """Bytes of an array of this shape, `size` bytes an element, sent under `label`: 8 in the ring and for float64."""
+    return frame_bytes(label, len(shape), size * math.prod(shape))
+
+
+def joint_noise_tuples(law: JointLaplace, count: int) -> list[tuple[str, tuple[Shape, ...]]]:
+    """The dealer's tuples for one piece of joint draws, in order: kind and the factors' shapes."""
+    planes, digits, words = law.shape(count)
+    half = planes // 2
+    tuples: list[tuple[str, tuple[Shape, ...]]] = [("binary", ((half, digits, words), (half, digits, words)))]
+    while half > 1:
+        half //= 2
+        tuples.append(("binary", ((1, half, digits, words), (2, half, digits, words))))
+    return [*tuples, ("B2A", ((digits, words * WORD),))]
 
 
 def joint_noise_bytes(law: JointLaplace, count: int) -> int:

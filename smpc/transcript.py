@@ -44,19 +44,27 @@ class Transcript:
 
 
 def table(docstring: str) -> list[tuple[str, str]]:
-    """(from -> to, message) of every row of a protocol docstring's table.
+    """(from -> to, message) of every row of a protocol docstring's table."""
+    return [(route, message) for route, message, _ in full_table(docstring)]
 
-    The header line starts with `step` and names the columns; columns keep their place.
+
+def full_table(docstring: str) -> list[tuple[str, str, str]]:
+    """(from -> to, message, what the receiver learns) of every row of a protocol docstring's table.
+
+    The header line starts with `step` and names the columns; columns keep their place. A row may go on below.
     """
     lines = iter((docstring or "").splitlines())
     header = next((line for line in lines if line.strip().startswith("step ")), None)
     if header is None:
         raise ValueError("the docstring has no table: a line that starts with 'step'")
-    starts = [header.index(name) for name in ("from -> to", "message", "the receiver learns")]
-    rows = []
+    edges = [header.index(name) for name in ("from -> to", "message", "the receiver learns")]
+    rows: list[tuple[str, str, str]] = []
     for line in lines:
         if not line.strip():
             break
-        if line[: starts[0]].strip():  # else the previous row goes on
-            rows.append((line[starts[0] : starts[1]].strip(), line[starts[1] : starts[2]].strip()))
+        route, message, learns = (line[i:j].strip() for i, j in zip(edges, [*edges[1:], len(line)], strict=True))
+        if line[: edges[0]].strip():
+            rows.append((route, message, learns))
+        else:
+            rows[-1] = (*rows[-1][:2], f"{rows[-1][2]} {learns}")
     return rows

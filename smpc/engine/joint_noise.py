@@ -30,14 +30,13 @@ import torch
 
 from mechanisms.joint_laplace import WORD, JointLaplace, pack, unpack
 from mechanisms.randomness import RandomWords
+from smpc.cost import joint_noise_tuples
 from smpc.engine.compat import load_crypten
 from smpc.engine.provider import DealerProvider
 from smpc.ring import Integers
 
 load_crypten()
 from crypten.mpc.primitives import BinarySharedTensor, beaver  # noqa: E402  the import needs the alias first
-
-_AND, _TO_ARITHMETIC = "binary", "B2A"
 
 
 def joint_draws(law: JointLaplace, count: int, random: RandomWords, provider: DealerProvider, first: bool) -> Integers:
@@ -55,13 +54,8 @@ def joint_draws(law: JointLaplace, count: int, random: RandomWords, provider: De
 
 def _ask(provider: DealerProvider, law: JointLaplace, pieces: Sequence[int]) -> None:
     for size in pieces:
-        planes, digits, words = law.shape(size)
-        half = planes // 2
-        provider.ask_ahead(_AND, (half, digits, words), (half, digits, words))
-        while half > 1:
-            half //= 2
-            provider.ask_ahead(_AND, (1, half, digits, words), (2, half, digits, words))
-        provider.ask_ahead(_TO_ARITHMETIC, (digits, words * WORD))
+        for kind, shapes in joint_noise_tuples(law, size):
+            provider.ask_ahead(kind, *shapes)
 
 
 def _below(words: Any, thresholds: torch.Tensor) -> Any:

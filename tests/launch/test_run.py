@@ -81,8 +81,10 @@ def test_costs_of_everybody(finished_run: Finished) -> None:
     for name in PARTIES:
         peers = set(EVERYBODY) - {name}
         assert set(reports[name]["bytes_sent"]) == peers and set(reports[name]["handshake_bytes"]) == peers
-        (counted,), (predicted,) = reports[name]["counted"].values(), reports[name]["predicted"].values()
-        assert abs(counted - predicted) <= predicted / 100
+        for operation in ("product", "whole protocol"):
+            counted, predicted = (reports[name][key][operation] for key in ("counted", "predicted"))
+            assert abs(counted - predicted) <= predicted / 100
+        counted = reports[name]["counted"]["product"]
         others = 3 * ROWS * 8 if name == "p1" else 2 * ROWS * 8  # p1 has the label too
         assert 2 * others < counted < 2 * others * 1.05  # to two partners, and not to server or dealer
         assert all(reports[name]["bytes_sent"][to] < 2000 for to in ("server", "dealer"))

@@ -1,0 +1,63 @@
+"""`smpc explain`: what a job will send, who learns what, what is guaranteed and what it costs, before anything runs."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from launch.fields import JobError
+from launch.job import Job, load_job
+from launch.own_table import own_table
+from launch.parties import PartySpec
+from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
+
+_WIDTH = 100
+
+
+def explain(path: Path, rows: int | None) -> str:
+    """The text for a job file. Without `rows` they are counted in the first party's table that is here."""
+    job = load_job(path)
+    rows = rows or _count(job)
+    outlook = job.task.outlook(job.cast, rows)
+    lines = [f"{job.name}: {job.protocol}, {rows:,} rows, {len(job.task.parties)} parties", "", *_who(job), ""]
+    lines += [*_steps(outlook.table), "", str(outlook.guarantee), ""]
+    if outlook.forecast is None:
+        return "\n".join([*lines, "no cost formula for this backend: run it on a few rows, cost.json tells"])
+    names = [endpoint.name for endpoint in job.participants]
+    width = max(map(len, names))
+    lines.append("bytes that will be sent, handshake apart:")
+    for name in names:
+        routes = ((to, count) for (sender, to), count in outlook.forecast.bytes.items() if sender == name and count)
+        told = ", ".join(f"{to} {count / 1000:,.1f} kB" for to, count in routes)
+        lines.append(f"  {name:<{width}}  {outlook.forecast.sent(name) / 1000:>12,.1f} kB  {told}")
+    return "\n".join(lines)
+
+
+def _count(job: Job) -> int:
+    for party in job.task.parties:
+        if isinstance(party, PartySpec) and party.table.is_file():
+            table = own_table([party], party.name, clip=True)
+            if table is not None:
+                return table.rows
+    raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")
+
+
+def _who(job: Job) -> list[str]:
+    parties = ", ".join(party.name for party in job.task.parties)
+    roles = {
+        f"{PARTY}, {OTHER_PARTY}": f"each of {parties}",
+        SERVER: job.cast.server,
+        DEALER: job.cast.dealer or "nobody",
+    }
+    return [f"{role:<9} {name}" for role, name in {**roles, ALL: "all of them but the dealer"}.items()]
+
+
+def _steps(docstring: str) -> list[str]:
+    rows = [("from -> to", "message", "the receiver learns"), *full_table(docstring)]
+    route, message = (max(len(row[i]) for row in rows) for i in (0, 1))
+    lines = []
+    for number, (a, b, learns) in enumerate(rows):
+        first, *more = textwrap.wrap(learns, _WIDTH - route - message - 10) or [""]
+        lines.append(f"{number or 'step':<6}{a:<{route}}  {b:<{message}}  {first}")
+        lines += [" " * (10 + route + message) + rest for rest in more]
+    return lines

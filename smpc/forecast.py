@@ -1,0 +1,146 @@
+"""What a protocol will send, before anything runs: its own text, run without data on sessions that only count.
+
+The formulas of `smpc.cost` give each message its bytes at the socket; who sends what to whom, in which order, is the
+protocol's text itself. After a run the sockets' counters are compared with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.joint_laplace import JointLaplace
+from mechanisms.randomness import RandomWords
+from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
+from smpc.engine import public_json
+from smpc.products import ProductPlan
+from smpc.ring import Integers
+from smpc.session import Cast, Held, Noise, Posted, Session, Shared
+
+T = TypeVar("T")
+Route = tuple[str, str]  # from, to
+
+
+class UnknownCost(NotImplementedError):
+    """A step whose cost depends on more than public sizes, or that has no formula."""
+
+
+class Forecast(Session):
+    """Counts bytes of every pair of participants on the CrypTen backend, handshake and goodbyes apart."""
+
+    def __init__(self, cast: Cast) -> None:
+        super().__init__(cast)
+        self.bytes: dict[Route, int] = defaultdict(int)
+        self._step = ""
+        self._requests = 0
+
+    def sent(self, participant: str) -> int:
+        """All bytes that `participant` will send."""
+        return sum(count for (sender, _), count in self.bytes.items() if sender == participant)
+
+    def _count(self, sender: str, receiver: str, count: int) -> None:
+        self.bytes[sender, receiver] += count
+
+    def _message(self, sender: str, receiver: str, shape: Sequence[int], label: str | None = None) -> None:
+        self._count(sender, receiver, message_bytes(self._step if label is None else label, shape))
+
+    def _ask(self, kind: str, **fields: object) -> None:
+        request = {"kind": kind, "number": self._requests, **fields}
+        self._requests += 1
+        text = public_json.encode(request, what="request")
+        self._count(self.cast.parties[0], str(self.cast.dealer), message_bytes("request", text.shape, 1))
+
+    def _product(self, plan: ProductPlan) -> None:
+        self._ask("product", rows=plan.rows, widths=dict(plan.widths), blocks=[list(block) for block in plan.blocks])
+        for party in plan.widths:
+            for partner in plan.partners(party):
+                self._count(party, partner, product_bytes(plan, party) // len(plan.partners(party)))
+        for k, l in plan.blocks:
+            self._message(str(self.cast.dealer), l, (plan.widths[k], plan.widths[l]), "correction")
+
+    def _enter(self, step: str, shape: tuple[int, ...]) -> None:
+        self._step = step
+
+    def _at(self, party: str, f: Callable[..., T], args: tuple[Any, ...]) -> Held[T]:
+        return Held(party)
+
+    def _random(self, party: str) -> Held[RandomWords]:
+        return Held(party)
+
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> None:
+        self._product(ProductPlan.gram(rows, widths))
+
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> None:
+        block = (x.holder, y.holder)
+        self._product(ProductPlan(rows, dict(zip(block, widths, strict=True)), (block,)))
+
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> None:
+        """Masks come from the pairs' keys."""
+
+    def _total(self, shares: Sequence[Any]) -> None:
+        """Local."""
+
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> None:
+        """Local."""
+
+    def _adopt(self, shares: Mapping[str, Held[Integers]]) -> None:
+        """Outsiders sent them, in their own time."""
+
+    def _linear(self, share: Any, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> None:
+        """Local."""
+
+    def _square(self, share: Any) -> None:
+        raise UnknownCost("squares of shares have no cost formula yet")
+
+    def _argmax(self, shared: Shared) -> None:
+        raise UnknownCost("comparisons of shares have no cost formula yet")
+
+    def _add_noise(self, share: Any, noise: Noise) -> None:
+        """Local."""
+
+    def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> None:
+        count = math.prod(shared.shape)
+        first, dealer = self.cast.parties[0], str(self.cast.dealer)
+        for size in mechanism.pieces(count):
+            for kind, shapes in joint_noise_tuples(mechanism, size):
+                self._ask(kind, sizes=[list(shape) for shape in shapes], operation="mul", options={})
+                self._message(dealer, first, np.broadcast_shapes(*shapes), "correction")
+        for party in self.cast.parties:
+            for other in self.cast.parties:
+                if other != party:
+                    self._count(party, other, joint_noise_bytes(mechanism, count))
+
+    def _toss(self) -> dict[str, Held[bytes]]:
+        raise UnknownCost("a coin toss has no cost formula yet")
+
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
+        for party in self.cast.parties:
+            if party != to:
+                self._message(party, to, shared.shape)
+        return Held(to)
+
+    def _check_zero(self, shared: Shared) -> bool:
+        raise UnknownCost("comparisons of shares have no cost formula yet")
+
+    def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
+        if held.holder != to:
+            self._message(held.holder, to, shape, message)
+        return Held(to)
+
+    def _post(self, posted: Posted) -> None:
+        size = np.dtype(posted.dtype).itemsize
+        self._count(posted.held.holder, posted.to, message_bytes(posted.message, posted.shape, size))
+
+    def _collect(self, posted: Posted) -> Held[Any]:
+        return Held(posted.to)
+
+    def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
+        for name in filter(None, (*self.cast.parties, self.cast.server)):
+            if name != held.holder:
+                self._message(held.holder, name, shape, message)
+        return np.zeros(shape)

@@ -1,0 +1,57 @@
+"""`smpc explain`: the protocol's table, the guarantee and the bytes of a job that has not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.job import load_job
+from protocols import functional
+from smpc.transcript import full_table
+from tests.launch.jobs import valid_job, write_job
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["explain", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out or captured.err
+
+
+@pytest.mark.parametrize("noise", ["shares", "joint", "paper"])
+def test_everything_that_is_known_before_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], noise: str) -> None:
+    job = valid_job()
+    job["job"]["noise"] = noise
+    path = write_job(tmp_path, job)
+    code, text = explained(capsys, str(path), "--rows", "1000000")
+    assert code == 0 and "1,000,000 rows, 2 parties" in text
+    flat = " ".join(text.split())
+    steps = full_table(functional.script(noise).__doc__ or "")
+    assert len(steps) >= 4
+    for number, (route, message, learns) in enumerate(steps, 1):
+        assert f"{number} {route} {message}" in flat and learns.split()[0] in flat
+    loaded = load_job(path)
+    outlook = loaded.task.outlook(loaded.cast, 1_000_000)
+    assert str(outlook.guarantee) in text and outlook.forecast is not None
+    for name in ("a", "b"):
+        assert f"{outlook.forecast.sent(name) / 1000:,.1f} kB" in text
+        assert outlook.forecast.sent(name) == pytest.approx(16_000_000, rel=0.02)
+
+
+def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_job(tmp_path, valid_job())
+    code, text = explained(capsys, str(path))
+    assert code == 1 and text == f"smpc: {path}: no party's table is on this machine; say how many rows with --rows\n"
+    (tmp_path / "b.csv").write_text("person,w,y\n" + "".join(f"{i},1,1\n" for i in range(123)))
+    assert "123 rows" in explained(capsys, str(path))[1]
+    assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be at least 2\n")
+
+
+def test_a_row_may_go_on_in_the_next_line() -> None:
+    table = full_table(
+        "step  from -> to   message  the receiver learns\n"
+        "1     a -> b       x        much\n"
+        "                            more\n"
+    )
+    assert table == [("a -> b", "x", "much more")]

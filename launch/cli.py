@@ -93,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--rows", type=int, help="number of rows; default: counted in a table on this machine")
     explain.set_defaults(command=_explain)
 
+    predict = commands.add_parser("predict", help="a released model's predictions for a table")
+    predict.add_argument("model", type=Path, help="result folder, or its model.json")
+    predict.add_argument("table", type=Path, help="CSV or Parquet with the model's columns")
+    predict.add_argument("--out", type=Path, help="file for the predictions (default: print them)")
+    predict.set_defaults(command=_predict)
+
     audit = commands.add_parser("audit", help="run a job's protocol on worst-case neighbours: claim against evidence")
     audit.add_argument("job", type=Path, help="job file (TOML)")
     audit.add_argument("--trials", type=int, default=20_000, help="runs of each neighbour (default 20,000)")
@@ -180,6 +186,16 @@ def _explain(options: argparse.Namespace) -> None:
     if options.rows is not None and options.rows < 2:
         raise InputError(f"--rows {options.rows}: must be at least 2")
     print(explain(options.job, options.rows))
+
+
+def _predict(options: argparse.Namespace) -> None:
+    from launch.models import predict_table
+
+    text = predict_table(options.model, options.table)
+    if options.out is None:
+        print(text, end="")
+    else:
+        options.out.write_text(text, encoding="utf-8")
 
 
 def _audit(options: argparse.Namespace) -> None:

@@ -1,0 +1,76 @@
+"""Released models, read back from model.json: scores of a table, and scikit-learn estimators."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launch.tables import read_columns
+from protocols.schema import Floats
+from smpc.errors import InputError
+
+_INTERCEPT = "intercept"
+_LOSSES = ("linear", "logistic")
+
+
+@dataclass(frozen=True)
+class ReleasedModel:
+    """A linear or logistic model: `names` and `weights` (features,) in the columns' own units."""
+
+    loss: str
+    label: str
+    names: tuple[str, ...]
+    weights: Floats
+    intercept: float
+
+    @classmethod
+    def load(cls, path: Path) -> ReleasedModel:
+        """From a result folder or its model.json. Raises InputError for anything else."""
+        file = path / "model.json" if path.is_dir() else path
+        try:
+            about = json.loads(file.read_text(encoding="utf-8"))
+            values = {str(name): float(value) for name, value in about["coefficients"].items()}
+            intercept = values.pop(_INTERCEPT)
+            finite = all(map(math.isfinite, (intercept, *values.values())))
+            if about["loss"] not in _LOSSES or not values or not finite:
+                raise ValueError
+            return cls(about["loss"], str(about["label"]), tuple(values), np.array(list(values.values())), intercept)
+        except OSError as error:
+            raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InputError(f"{file}: is not the model.json of a linear or logistic model") from None
+
+    def predict(self, columns: Floats) -> Floats:
+        """For columns of shape (features, rows): the label's value, or the probability that it is 1; shape (rows,)."""
+        scores: Floats = self.weights @ columns + self.intercept
+        return np.exp(-np.logaddexp(0, -scores)) if self.loss == "logistic" else scores
+
+    def estimator(self) -> Any:
+        """A fitted scikit-learn LinearRegression or LogisticRegression (classes 0 and 1), for arrays or data frames."""
+        try:
+            from sklearn.linear_model import LinearRegression, LogisticRegression
+        except ImportError:
+            raise InputError("estimators need scikit-learn: pip install 'sharewise[models]'") from None
+        if self.loss == "logistic":
+            model = LogisticRegression()
+            model.classes_ = np.array([0, 1])
+            model.coef_, model.intercept_ = self.weights[np.newaxis], np.array([self.intercept])
+        else:
+            model = LinearRegression()
+            model.coef_, model.intercept_ = self.weights, self.intercept
+        model.feature_names_in_ = np.array(self.names, dtype=object)
+        model.n_features_in_ = len(self.names)
+        return model
+
+
+def predict_table(model_path: Path, table: Path) -> str:
+    """A CSV text: the model's prediction for every row of a CSV or Parquet table, in its order."""
+    model = ReleasedModel.load(model_path)
+    heading = f"probability of {model.label}" if model.loss == "logistic" else model.label
+    predictions = model.predict(read_columns(table, model.names))
+    return "\n".join([heading, *(repr(float(value)) for value in predictions)]) + "\n"

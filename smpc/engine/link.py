@@ -32,6 +32,7 @@ class Link:
         self.finished = False  # the peer said goodbye
         self.waits_for = ""  # for whom the peer waits, as it says
         self.sent_bytes = 0
+        self.heartbeat_bytes = 0  # of these, once all is written
         self.sent_frames = 0
         self.received_bytes = 0
         self._backlog = 0
@@ -55,6 +56,8 @@ class Link:
         with self._lock:
             self._outgoing.extend(pieces)
             self.sent_frames += kind is Kind.DATA
+            if kind is Kind.HEARTBEAT:
+                self.heartbeat_bytes += wire_bytes(len(pieces[0]))
             self._write()
 
     def _write(self) -> None:

@@ -134,19 +134,23 @@ class Guarantee:
         per_party: Mapping[str, Fraction] | None = None,
         server_opens: bool = False,
         assumptions: Sequence[str] = (),
+        quorum: int | None = None,
     ) -> Guarantee:
         """The table of one release at `epsilon`, `delta`, with the noise order "shares", "joint", "paper" or "none".
 
         Noise on shares holds against the server with any K-1 parties: each value that depends on an honest party
         carries a full draw that no coalition without it knows. In the papers' order some party sees values before
-        their noise; `server_opens` says that the server does too. `per_party[p]` is epsilon^(p), for neighbours that
-        differ at p only: rows of their own against every coalition with a finite epsilon.
+        their noise; `server_opens` says that the server does too. `quorum` says that so many parties together, whoever
+        they are, hold the keys to all that is encrypted. `per_party[p]` is epsilon^(p), for neighbours that differ at p
+        only: rows of their own against every coalition with a finite epsilon.
         """
         try:
             when = Order(order)
         except ValueError:
             names = ", ".join(o.value for o in Order)
             raise ValueError(f"order={order!r} is no order of noise: give one of {names}") from None
+        if quorum is not None and not 2 <= validate.integer("quorum", quorum) <= len(parties):
+            raise ValueError(f"quorum={quorum} must be from 2 to the number of parties, {len(parties)}")
         finite = validate.epsilon(epsilon, allow_weak=True) if when is not Order.NONE else INFINITE
         noisy = Row(Coalition(frozenset()), neighbours, finite, delta, mechanism, accountant, ())
         exposed = replace(noisy, epsilon=INFINITE, delta=Fraction(0), accountant="none")
@@ -155,12 +159,16 @@ class Guarantee:
         coalitions = required(parties, server, dealer)
         if when is Order.PAPER and server:
             coalitions.append(Coalition(frozenset(), 1))
+        if quorum is not None and server and quorum < len(parties):
+            coalitions.append(Coalition(frozenset(), quorum))
         rows = []
         for coalition in coalitions:
             if dealer in coalition.members and coalition.parties:
                 row = replace(exposed, assumptions=(DEALER_KNOWS_MASKS,))
             elif when is Order.NONE:
                 row = replace(exposed, assumptions=(NO_NOISE,))
+            elif quorum is not None and coalition.parties >= quorum:
+                row = replace(exposed, assumptions=(f"any {quorum} parties together hold the keys to everything",))
             elif when is Order.PAPER and (coalition.parties or server_opens):
                 row = replace(exposed, assumptions=(OPENED_BEFORE_NOISE,))
             else:

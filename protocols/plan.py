@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from protocols.quadratic import Coefficients, Mask, minimise
 from protocols.schema import Floats, Schema, scaled
 from smpc import fixedpoint
 from smpc.errors import InputError
+from smpc.fixedpoint import RING, Room
 from smpc.ring import Integers
 from smpc.session import Cast
 
@@ -74,8 +76,9 @@ class Plan:
         noise: str = "shares",
         bits: int | None = None,
         options: Options | None = None,
+        room: Room = RING,
     ) -> Plan:
-        """Without `bits`: the fewest at which rounding stays under 1 % of the noise, or what the ring holds.
+        """Without `bits`: the fewest at which rounding stays under 1 % of the noise, or what the backend's room holds.
 
         Top-down an epsilon is given; bottom-up (`options.budgets`) the achieved one is the budgets' sum.
         """
@@ -89,19 +92,19 @@ class Plan:
         achieved = _achieved(schema, options, epsilon)
         if bits is not None:
             plan = cls._with(schema, achieved, noise, bits, options)
-            plan.check_ring()
+            plan.check_room(room)
             return plan
         # each factor is off by at most 2^-(bits + 1), so a sum over all rows by at most rows * 2^-bits
         allowed = float(ROUNDING_SHARE) * cls._with(schema, achieved, "shares", _SOME_BITS, options).noise_deviation
         wanted = min(max(1, math.ceil(math.log2(schema.rows / allowed))), fixedpoint.MAX_FRACTION_BITS)
-        for fewer in range(wanted, 0, -1):
+        for fewer in range(wanted, 1, -1):
             plan = cls._with(schema, achieved, noise, fewer, options)
-            try:
-                plan.check_ring()
-            except InputError:
-                continue
-            return plan
-        raise InputError(f"{schema.rows} rows with epsilon = {achieved} fit no fixed point: raise epsilon")
+            with contextlib.suppress(InputError):
+                plan.check_room(room)
+                return plan
+        plan = cls._with(schema, achieved, noise, 1, options)
+        plan.check_room(room)
+        return plan
 
     @classmethod
     def _with(cls, schema: Schema, epsilon: Fraction, noise: str, bits: int, options: Options) -> Plan:
@@ -120,9 +123,9 @@ class Plan:
             )
         return plan
 
-    def check_ring(self) -> None:
-        """Raises InputError if a coefficient with its noise could leave the ring."""
-        draws = 2 * sum(group.size for group in self.groups)
+    def check_room(self, room: Room = RING) -> None:
+        """Raises InputError if a coefficient with its noise could leave the ring, or another backend's room."""
+        draws = 2 * sum(group.size for group in self.groups) << len(self.groups)  # the n-th group may use 2^-n of it
         for group in self.groups:
             if isinstance(group.mechanism, GammaNorm):
                 tail = group.mechanism.tail(TAIL_PROBABILITY / draws, group.size)
@@ -131,7 +134,7 @@ class Plan:
             most = (
                 1 if self.noise == "joint" else int(np.add.reduce(list(group.contributors.values()), dtype=int).max())
             )
-            fixedpoint.check_sum(self.schema.rows, Fraction(int(group.times.max())), self.bits, most * tail)
+            fixedpoint.check_sum(self.schema.rows, Fraction(int(group.times.max())), self.bits, most * tail, room)
 
     @property
     def delta(self) -> Fraction:
@@ -163,6 +166,8 @@ class Plan:
             delta=self.delta,
             accountant=accountant,
             per_party=self.per_party,
+            assumptions=cast.assumptions,
+            quorum=cast.quorum,
         )
 
     @property

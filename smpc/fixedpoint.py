@@ -6,6 +6,8 @@ fraction bits and is opened as it is, never truncated.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -52,23 +54,35 @@ def decode(integers: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.float64
     return np.ldexp(integers.astype(np.float64), -bits)
 
 
-def check_sum(rows: int, bound: Fraction, bits: int, tail: int) -> None:
-    """Refuse a sum of `rows` products, each at most `bound` in size, that could leave the ring together with its noise.
+@dataclass(frozen=True)
+class Room:
+    """What holds a joint result: integers up to 2^bits in size. `name` stands in errors."""
+
+    name: str
+    bits: int
+
+
+RING = Room("the ring", SAFE_BITS)
+
+
+def check_sum(rows: int, bound: Fraction, bits: int, tail: int, room: Room = RING) -> None:
+    """Refuse a sum of `rows` products, each at most `bound` in size, that could leave `room` together with its noise.
 
     `bits` are the fraction bits of one factor, `tail` is what the noise stays below, in ring units of the product.
-    Raises InputError that says which number of bits would fit.
+    Raises InputError that says which number of bits, or of rows, would fit.
     """
-    if rows * bound * 4**bits + tail < 2**SAFE_BITS:
+    limit = 2**room.bits
+
+    def fits(fewer: int) -> bool:
+        return bool(rows * bound * 4**fewer + Fraction(tail, 4 ** (bits - fewer)) < limit)
+
+    if fits(bits):
         return
-    fits = next(
-        (b for b in range(bits - 1, -1, -1) if rows * bound * 4**b + Fraction(tail, 4 ** (bits - b)) < 2**SAFE_BITS),
-        None,
-    )
-    hint = (
-        f"fraction_bits = {fits} fits"
-        if fits is not None
-        else "no fraction_bits fits: use tighter bounds or more epsilon"
-    )
+    fitting = next((fewer for fewer in range(bits - 1, 0, -1) if fits(fewer)), None)
+    most = math.ceil((limit - tail) / (bound * 4**bits)) - 1 if bound else 0
+    hint = f"fraction_bits = {fitting} fits" if fitting is not None else "no fraction_bits fits"
+    hint += f", or at most {most} rows" if most > 0 else ""
+    hint += "" if fitting is not None else "; use tighter bounds or more epsilon"
     raise InputError(
-        f"fraction_bits = {bits}: a sum over {rows} rows with its noise can leave the ring (2^{SAFE_BITS}); {hint}"
+        f"fraction_bits = {bits}: a sum over {rows} rows with its noise can leave {room.name} (2^{room.bits}); {hint}"
     )

@@ -21,31 +21,26 @@ import numpy.typing as npt
 
 from smpc.bgn.curve import G1, GT, Elements, Group
 from smpc.bgn.mcl import library
-from smpc.errors import InputError
+from smpc.errors import InputError, SmpcError
+from smpc.fixedpoint import Room
+from smpc.ring import Integers
 
 WINDOW_BITS = 42  # about 2 s a value at the outermost
+WINDOW = Room("the window that decryption searches", WINDOW_BITS)
 OVERFLOW = Fraction(1, 2**40)  # that any value of a release leaves its window; part of the guarantee
 _MOST_STEPS, _FEWEST_STEPS = 1 << 22, 1 << 12  # 48 MB of table, one file
 _CHUNK = 2048  # giant steps between look-ups
 _HASH_BYTES = 32
 
 
-def window(rows: int, bits: int, tail: int) -> int:
-    """The bound on a sum of `rows` products of values up to 2^bits in size, with noise up to `tail`.
+class OutOfWindow(SmpcError):
+    """A value with its noise left the declared window. It says not which: a fixed outcome, charged like any other."""
 
-    Raises InputError if it cannot be searched: before anything is encrypted, with the bits or the rows that fit.
-    """
-    bound, limit = rows * (1 << 2 * bits) + tail, 1 << WINDOW_BITS
-    if bound <= limit:
-        return bound
-    fits = [b for b in range(bits) if rows * 4**b + tail * Fraction(4) ** (b - bits) <= limit]
-    most = (limit - tail) // 4**bits
-    hints = ([f"fraction_bits = {fits[-1]}"] if fits else []) + ([f"{most} rows"] if most > 0 else [])
-    raise InputError(
-        f"fraction_bits = {bits}: sums over {rows} rows with their noise reach 2^{math.log2(bound):.1f}, "
-        f"decryption searches up to 2^{WINDOW_BITS}; {' or '.join(hints) or 'nothing else'} "
-        f"{'fits' if hints else 'fits: use tighter bounds or more epsilon'}"
-    )
+    def __init__(self) -> None:
+        super().__init__(
+            "a value left the window that its bounds and noise allow (probability below 2^-40): nothing is released, "
+            "the budget stays charged; start a new release"
+        )
 
 
 def cache_folder() -> Path:
@@ -70,6 +65,13 @@ class DiscreteLog:
     def __call__(self, elements: Elements) -> list[int | None]:
         """The logarithms of (n, words); None outside the bound. Cost: up to bound / steps operations each."""
         return [self._search(element) for element in elements]
+
+    def all_of(self, elements: Elements) -> Integers:
+        """The logarithms of (n, words); raises OutOfWindow unless all lie within the bound."""
+        values = [value for value in self(elements) if value is not None]
+        if len(values) < len(elements):
+            raise OutOfWindow
+        return np.array(values, dtype=np.int64)
 
     def _search(self, element: Elements) -> int | None:
         width = 2 * self.steps + 1

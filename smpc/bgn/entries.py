@@ -1,7 +1,7 @@
 """The bgn backend's shared values: entries that one party or one pair holds, never more.
 
-An entry of party k alone is a plain integer in k's process. An entry of a pair (k, l) is a ciphertext at the server,
-under both parties' keys. Which is which is public; each process has its own part.
+An entry of party k alone is a plain integer in k's process. An entry of a pair (k, l) is a ciphertext, kept where it
+was computed (`smpc.bgn.mode`). Which is which is public; each process has its own part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from smpc.bgn.curve import Elements
+from smpc.bgn.curve import Elements, Group
 from smpc.errors import InputError
 from smpc.ring import Integers
 from smpc.session import Noise
@@ -36,7 +36,7 @@ class Entries:
 
     `first` and `second` are positions in `parties`, equal for an entry of one party, -1 for a public constant, which
     its noise contributor tells. `local` has a party's integers in its process, zeros elsewhere, constants everywhere;
-    `place` is an entry's index among its pair's ciphertexts, which are in `sums` at the server.
+    `place` is an entry's index among its pair's ciphertexts, which are in `sums` in the process that keeps them.
     """
 
     parties: tuple[str, ...]
@@ -132,13 +132,16 @@ class Entries:
             k, l = divmod(code, size)
             yield self.parties[k], self.parties[l], np.flatnonzero(codes == code)
 
-    def output_by(self, party: str) -> Indices:
-        """Positions in the vector that `party` tells when they are opened: its own, and a pair's where it is second."""
-        return np.flatnonzero(self.second == self.parties.index(party))
+    def own(self, party: str) -> Indices:
+        """Positions in the vector of what `party` holds alone."""
+        position = self.parties.index(party)
+        return np.flatnonzero((self.first == position) & (self.second == position))
 
-    def ciphertexts(self, pair: Pair, positions: Indices) -> Elements:
-        """The server's: a pair's stored sums at these positions, (n, 4, words)."""
-        return np.asarray(self.sums[pair][self.place[positions]])
+    def ciphertexts(self, pair: Pair, positions: Indices, group: Group) -> Elements:
+        """A pair's stored sums at these positions times their public factors, (n, components, words)."""
+        stored = self.sums[pair][self.place[positions]]
+        factors = [int(factor) for factor in self.times[positions]]
+        return np.stack([group.power(stored[:, i], factors) for i in range(stored.shape[1])], axis=1)
 
     def draws_of(self, party: str, draws: Integers | None, positions: Indices) -> list[int]:
         """A party's noise at these positions; zeros where it adds none."""

@@ -1,4 +1,4 @@
-"""What a product costs on pairing-based encryption: seconds and bytes from public sizes and a machine's unit costs."""
+"""What a product costs in the mode `pair`: seconds and bytes from public sizes and a machine's unit costs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from smpc.bgn.curve import G1, GT, Group
 from smpc.bgn.decrypt import COMPONENTS
-from smpc.bgn.opening import opening_bytes
-from smpc.bgn.upload import groups_of, upload_bytes
+from smpc.bgn.pair_mode import opening_bytes
+from smpc.bgn.server_products import groups_of
+from smpc.bgn.upload import upload_bytes
 from smpc.products import ProductPlan
 
 
@@ -63,11 +64,11 @@ class Estimate:
 
     def upload_bytes(self, party: str) -> int:
         """To the server: 96 n d_k, 192 n d_k or both, and framing."""
-        return upload_bytes(self.plan, party)
+        return upload_bytes(self.plan, party, self._groups(party))
 
     def opening_bytes(self, party: str) -> int:
         """To other parties."""
-        return opening_bytes(self._counts(), party)
+        return sum(opening_bytes(pair, count, party) for pair, count in self._counts())
 
     def server_bytes(self) -> int:
         """The server's encrypted sums, without framing."""

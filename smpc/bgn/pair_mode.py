@@ -1,118 +1,141 @@
-"""Opening of pairs' entries over the network: the messages of `decrypt`, for all pairs at once.
+"""`pair`: every party under its own keys; only the two parties of a pair can open its sums, together.
 
-step  from -> to       message             the receiver learns
-1     server -> P_l    encrypted sums      nothing: under P_k's key too
-2     P_l -> P_k       noisy sums          nothing: under P_l's key too, made fresh, with P_l's noise
-3     P_k -> P_l       partial decryption  the sums with both noises; it may subtract its own, not P_k's
+With noise on shares, a run of `protocols.functional` sends
 
-Cost an entry: 7 KB in all; 7 powers in GT to make it fresh, twice; 4 to decrypt partly, 5 to finish; three checks of
-received elements; one logarithm.
+step  from -> to      message             the receiver learns
+1     P_k -> P_l      keys                P_k's public keys, proven
+2     P_k -> server   encrypted columns   nothing: encrypted under P_k's own keys
+3     server -> P_l   encrypted sums      nothing: under P_k's key too
+4     P_l -> P_k      noisy sums          nothing: under P_l's key too, made fresh, with P_l's noise
+5     P_k -> P_l      partial decryption  the sums of their columns' products with both noises, epsilon-DP
+6     P_k -> server   noisy coefficients  the same, and each party's own ones with its noise
+7     server -> all   model               post-processing of step 6
+
+So the server with any parties learns, of two others, what it is told in step 6; of a party and one of them, values
+with the other's full draw. A value opened `unprotected` is seen by its pair's second party, too.
+
+Cost an opened entry: 7 KB in all; 7 powers in GT to make it fresh, twice; 4 to decrypt partly, 5 to finish; three
+checks of received elements; one logarithm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
-from mechanisms.randomness import RandomWords
-from smpc.bgn import decrypt
 from smpc.bgn.curve import G1, G2, GT, Elements, Group
-from smpc.bgn.decrypt import COMPONENTS, Partial, partial_bytes, read_ciphertexts
+from smpc.bgn.decrypt import COMPONENTS, Partial, decrypt_partly, finish, partial_bytes, read_ciphertexts
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Indices, Pair
-from smpc.bgn.keys import SecretKey
-from smpc.bgn.scheme import TargetKey
+from smpc.bgn.keys import SecretKey, key_bytes, read_key
+from smpc.bgn.mode import Mode, Part
+from smpc.bgn.scheme import Encryptor, TargetKey
+from smpc.bgn.server_products import groups_of, multiply, upload
+from smpc.bgn.upload import ENCRYPTED
 from smpc.cost import frame_bytes
-from smpc.engine.network import Network
-from smpc.errors import SmpcError
+from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.transcript import OTHER_PARTY, PARTY, SERVER
 
-SUMS, NOISY, PARTIAL = "encrypted sums", "noisy sums", "partial decryption"
-
-
-class OutOfWindow(SmpcError):
-    """A value with its noise left the declared window. It says not which: a fixed outcome, charged like any other."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a value left the window that its bounds and noise allow (probability below 2^-40): nothing is released, "
-            "the budget stays charged; start a new release"
-        )
+KEYS, SUMS, NOISY, PARTIAL = "keys", "encrypted sums", "noisy sums", "partial decryption"
+_GROUPS = (G1, G2)
 
 
-@dataclass(frozen=True)
-class Opener:
-    """A party's part in openings: its secret keys, everybody's public ones, its randomness for encryption."""
+class PairMode(Mode):
+    """See the module."""
 
-    network: Network
-    server: str
-    secrets: Mapping[Group, SecretKey]
-    public: Mapping[str, Mapping[Group, Elements]]
-    random: RandomWords
+    KEY_STEPS = ((PARTY, OTHER_PARTY, KEYS),)
+    PRODUCT_STEPS = ((PARTY, SERVER, ENCRYPTED),)
+    OPENING_STEPS = ((SERVER, OTHER_PARTY, SUMS), (OTHER_PARTY, PARTY, NOISY), (PARTY, OTHER_PARTY, PARTIAL))
 
-    def open(self, entries: Entries, draws: Integers | None, session: bytes) -> Integers:
-        """The values of the entries that this party is to tell, zeros elsewhere.
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._secrets: dict[Group, SecretKey] = {}
+        self._public: dict[str, dict[Group, Elements]] = {}
+        self._encryptors: dict[Group, Encryptor] = {}
 
-        `draws` is its own noise. `session` is used for this opening only. Raises OutOfWindow; PeerError that names who
-        sent something malformed or a false partial decryption.
-        """
-        me, pairs = self.network.me, list(entries.pairs())
+    def exchange_keys(self) -> None:
+        if not self.part.is_party:
+            return
+        part = self.part
+        self._secrets = {group: SecretKey.make(group, part.random) for group in _GROUPS}
+        parts = [self._secrets[group].publish(part.nonce, part.me, part.random) for group in _GROUPS]
+        message = np.concatenate(parts)
+        for name in part.peers:
+            part.network.send(name, KEYS, message)
+        self._public[part.me] = {group: self._secrets[group].public for group in _GROUPS}
+        for name in part.peers:
+            received = np.split(part.receive(name, KEYS, message.shape), [key_bytes(G1)])
+            self._public[name] = {
+                group: read_key(group, key, part.nonce, name) for group, key in zip(_GROUPS, received, strict=True)
+            }
+
+    def groups(self, plan: ProductPlan) -> list[Group]:
+        return groups_of(plan, self.part.me)
+
+    def receivers(self, plan: ProductPlan) -> list[str]:
+        return [self.part.cast.server] if self.part.me in plan.widths else []
+
+    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
+        if self.part.is_server:
+            return multiply(self.part, plan)
+        if columns is not None:
+            groups = self.groups(plan)
+            for group in groups:
+                if group not in self._encryptors:
+                    self._encryptors[group] = Encryptor(group, self._secrets[group].public)
+            upload(self.part, plan, columns, {group: self._encryptors[group] for group in groups})
+        return {}
+
+    def open(self, entries: Entries, draws: Integers | None, to: str, session: bytes) -> Integers:
+        me, pairs = self.part.me, list(entries.pairs())
         values = np.zeros(entries.local.shape, np.int64)
-        own = entries.output_by(me)
-        own = own[entries.first[own] == entries.second[own]]
-        noise = entries.draws_of(me, draws, own)
-        values[own] = entries.local[own] * entries.times[own] + np.array(noise, dtype=np.int64)
+        for k, l, places in pairs:
+            if self.part.is_server:
+                self.part.network.send(l, SUMS, GT.encode(entries.ciphertexts((k, l), places, GT)))
         for k, l, places in pairs:
             if l == me:
-                self._add_noise(self.server, k, SUMS, NOISY, (k, l), entries.draws_of(me, draws, places))
+                noisy = self._noisy(self.part.cast.server, SUMS, (k, l), entries.draws_of(me, draws, places))
+                self.part.network.send(k, NOISY, GT.encode(noisy))
         for k, l, places in pairs:
             if k == me:
                 fresh = self._noisy(l, NOISY, (k, l), entries.draws_of(me, draws, places))
-                partial = decrypt.decrypt_partly(fresh, self.secrets[G1], session, me, self.random)
-                self.network.send(l, PARTIAL, partial.encode())
+                partial = decrypt_partly(fresh, self._secrets[G1], session, me, self.part.random)
+                self.part.network.send(l, PARTIAL, partial.encode())
         for k, l, places in pairs:
             if l == me:
                 values[places] = self._finish(k, places, entries.reach, session)
         return values
 
     def _noisy(self, sender: str, label: str, pair: Pair, noise: list[int]) -> Elements:
-        shape = (len(noise), COMPONENTS, GT.size)
-        received = self.network.receive(sender, label, np.uint8, shape).view(np.uint8)
-        key = TargetKey(self.public[pair[0]][G1], self.public[pair[1]][G2])
-        return key.add(read_ciphertexts(received, len(noise), what=f"{sender}: {label}"), noise, self.random)
+        received = self.part.receive(sender, label, (len(noise), COMPONENTS, GT.size))
+        key = TargetKey(self._public[pair[0]][G1], self._public[pair[1]][G2])
+        return key.add(read_ciphertexts(received, len(noise), what=f"{sender}: {label}"), noise, self.part.random)
 
-    def _add_noise(self, sender: str, to: str, label: str, next_label: str, pair: Pair, noise: list[int]) -> None:
-        self.network.send(to, next_label, GT.encode(self._noisy(sender, label, pair, noise)))
+    def _finish(self, k: str, places: Indices, reach: int, session: bytes) -> Integers:
+        message = self.part.receive(k, PARTIAL, (partial_bytes(len(places)),))
+        partial = Partial.decode(message, len(places), what=f"{k}: {PARTIAL}")
+        powers = finish(partial, self._public[k][G1], self._secrets[G2], session, k)
+        return DiscreteLog(GT, reach).all_of(powers)
 
-    def _finish(self, k: str, places: Indices, reach: int, session: bytes) -> list[int]:
-        count = len(places)
-        message = self.network.receive(k, PARTIAL, np.uint8, (partial_bytes(count),)).view(np.uint8)
-        partial = Partial.decode(message, count, what=f"{k}: {PARTIAL}")
-        powers = decrypt.finish(partial, self.public[k][G1], self.secrets[G2], session, k)
-        found = DiscreteLog(GT, reach)(powers)
-        values = [value for value in found if value is not None]
-        if len(values) < count:
-            raise OutOfWindow
-        return values
+    def opening_bytes(self, entries: Entries, to: str) -> int:
+        counts = [((k, l), len(places)) for k, l, places in entries.pairs()]
+        if self.part.is_server:
+            return sum(sums_bytes(count) for _, count in counts)
+        return sum(opening_bytes(pair, count, self.part.me) for pair, count in counts)
 
-
-def serve(network: Network, entries: Entries) -> None:
-    """The server's part: hand each pair its encrypted sums, times the public factors. It learns nothing."""
-    for k, l, places in entries.pairs():
-        sums = entries.ciphertexts((k, l), places)
-        factors = [int(factor) for factor in entries.times[places]]
-        scaled = np.stack([GT.power(sums[:, i], factors) for i in range(COMPONENTS)], axis=1)
-        network.send(l, SUMS, GT.encode(scaled))
+    def teller(self, k: str, l: str, to: str) -> str:
+        return l
 
 
-def opening_bytes(counts: Iterable[tuple[Pair, int]], party: str) -> int:
-    """Bytes that `party` sends other parties to open so many entries of each pair, framing included."""
-    total = 0
-    for (k, l), count in counts:
-        if party == l:
-            total += frame_bytes(NOISY, 3, count * COMPONENTS * GT.size)
-        if party == k:
-            total += frame_bytes(PARTIAL, 1, partial_bytes(count))
-    return total
+def sums_bytes(count: int) -> int:
+    """Bytes of the server's message with so many encrypted sums, framing included."""
+    return frame_bytes(SUMS, 3, count * COMPONENTS * GT.size)
+
+
+def opening_bytes(pair: Pair, count: int, party: str) -> int:
+    """Bytes that `party` sends the other party of `pair` to open so many of its entries, framing included."""
+    if party == pair[1]:
+        return frame_bytes(NOISY, 3, count * COMPONENTS * GT.size)
+    return frame_bytes(PARTIAL, 1, partial_bytes(count)) if party == pair[0] else 0

@@ -1,24 +1,15 @@
-"""The session on pairing-based encryption: no dealer, an untrusted server that multiplies ciphertexts.
+"""The session on pairing-based encryption: no dealer, and others compute on a party's ciphertexts.
 
-`protocols.functional` runs on it unchanged. With noise on shares, what travels is
-
-step  from -> to      message             the receiver learns
-1     P_k -> P_l      keys                P_k's public keys, proven
-2     P_k -> server   encrypted columns   nothing: encrypted under P_k's own keys
-3     server -> P_l   encrypted sums      nothing: under P_k's key too
-4     P_l -> P_k      noisy sums          nothing: under P_l's key too, made fresh, with P_l's noise
-5     P_k -> P_l      partial decryption  the sums of their columns' products with both noises, epsilon-DP
-6     P_k -> server   noisy coefficients  the same, and each party's own ones with its noise
-7     server -> all   model               post-processing of step 6
-
-So the server with any parties learns, of two others, what it is told in step 6; of a party and one of them, values
-with the other's full draw. `ASSUMPTIONS` says what this rests on; a server that hands out a multiple of a ciphertext
-instead of the agreed sum is outside the model. A value opened `unprotected` is seen by its pair's second party, too.
+`protocols.functional` runs on it unchanged, in one of three modes (`smpc.bgn.mode`); each has its table of messages.
+Noise is added before anything is decrypted. The cast's assumptions say what a release rests on; a participant that
+hands on a multiple of a ciphertext instead of the agreed sum is outside the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,28 +18,22 @@ from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
-from smpc.bgn.curve import G1, G2, Elements, Group
-from smpc.bgn.dlog import OVERFLOW, window
-from smpc.bgn.entries import BoundedNoise, Entries, Pair
-from smpc.bgn.keys import SecretKey, key_bytes, read_key
-from smpc.bgn.opening import NOISY, PARTIAL, SUMS, Opener, opening_bytes, serve
-from smpc.bgn.scheme import Encryptor
-from smpc.bgn.upload import ENCRYPTED, groups_of, multiply, upload, upload_bytes
+from smpc.bgn.curve import Elements
+from smpc.bgn.dlog import OVERFLOW, WINDOW
+from smpc.bgn.entries import BoundedNoise, Entries, Indices, Pair
+from smpc.bgn.mode import RECEIVER, Part, Steps
+from smpc.bgn.modes import Keys
+from smpc.bgn.upload import upload_bytes
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
+from smpc.fixedpoint import check_sum
 from smpc.products import MASKED, ProductPlan, own_gram
 from smpc.ring import Integers
 from smpc.session import Cast, Held, Mechanism, Noise, Shared, value_of
 from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
 
-ASSUMPTIONS = (  # of a release on this backend, for its guarantee, instead of those on a dealer
-    "the server sums the ciphertexts it was given: partial decryptions are proven, sums are not",
-    "SXDH, and DDH in GT, hold on BLS12-381",
-    "a value leaves its decryption window with probability at most 2^-40 in all, and the release then fails",
-)
-KEYS = "keys"
 _VALUES = "values"
 
 
@@ -59,15 +44,18 @@ class BgnSession(CryptenSession):
     """
 
     def __init__(
-        self, cast: Cast, network: Network, agreement: Agreement, *, random: RandomWords | None = None
+        self,
+        cast: Cast,
+        network: Network,
+        agreement: Agreement,
+        keys: Keys,
+        *,
+        random: RandomWords | None = None,
     ) -> None:
-        if cast.dealer is not None:
-            raise InputError(f"dealer = {cast.dealer!r}: the bgn backend has none; leave it out of the cast")
-        super().__init__(cast, network, agreement, random=random)
-        self._secure = SecureRandom()
+        super().__init__(keys.cast(cast), network, agreement, random=random)
+        self._mode = keys.of(Part(network, self.cast, agreement.nonce, SecureRandom()))
         self._noises = self._openings = self._tail = 0
-        self._opener: Opener | None = None
-        self._encryptors: dict[Group, Encryptor] = {}
+        self._has_keys = False
 
     # noise that is known to stay in a window
 
@@ -105,47 +93,22 @@ class BgnSession(CryptenSession):
         return Entries.of_pair(self.cast.parties, pair, widths, sums, rows * self._one**2)
 
     def _multiply(self, plan: ProductPlan, columns: Mapping[str, Held[Integers]], one: int) -> Mapping[Pair, Elements]:
-        """The sums of all pairs, at the server only. What could not be decrypted is refused before it is encrypted."""
-        window(plan.rows, one.bit_length() - 1, self._tail)
-        if self._opener is None:
-            self._opener = self._exchange_keys()
-        if self.me == self.cast.server:
-            with self.phase("multiply"):
-                return multiply(self.network, plan)
-        if self.me in plan.widths:
-            own = value_of(columns[self.me])
-            if own.shape != (plan.widths[self.me], plan.rows) or np.any((own > one) | (own < -one)):
-                raise InputError(f"{self.me}: columns must be {plan.widths[self.me]} x {plan.rows} within +-{one}")
-            with (
-                self.counted("product", upload_bytes(plan, self.me), [self.cast.server]),
-                self.phase("encrypt"),
-            ):
-                encryptors = {group: self._encryptor(group) for group in groups_of(plan, self.me)}
-                upload(self.network, self.cast.server, plan, own, encryptors, self._secure)
-        return {}
-
-    def _encryptor(self, group: Group) -> Encryptor:
-        if group not in self._encryptors and self._opener is not None:
-            self._encryptors[group] = Encryptor(group, self._opener.secrets[group].public)
-        return self._encryptors[group]
-
-    def _exchange_keys(self) -> Opener:
-        """Every party sends every other one its public keys, proven; once a session."""
-        others = [name for name in self.cast.parties if name != self.me]
-        groups = (G1, G2)
-        if not self.is_party:
-            return Opener(self.network, self.cast.server, {}, {}, self._secure)
-        secrets = {group: SecretKey.make(group, self._secure) for group in groups}
-        session = self._agreement.nonce
-        message = np.concatenate([secrets[group].publish(session, self.me, self._secure) for group in groups])
-        for name in others:
-            self.network.send(name, KEYS, message)
-        public = {self.me: {group: secrets[group].public for group in groups}}
-        for name in others:
-            received = self.network.receive(name, KEYS, np.uint8, message.shape).view(np.uint8)
-            parts = dict(zip(groups, np.split(received, [key_bytes(G1)]), strict=True))
-            public[name] = {group: read_key(group, part, session, name) for group, part in parts.items()}
-        return Opener(self.network, self.cast.server, secrets, public, self._secure)
+        """The encrypted sums that this participant keeps. What could not be decrypted is refused before encryption."""
+        check_sum(plan.rows, Fraction(1), one.bit_length() - 1, self._tail, WINDOW)
+        own = value_of(columns[self.me]) if self.me in plan.widths else None
+        if own is not None and (own.shape != (plan.widths[self.me], plan.rows) or np.any((own > one) | (own < -one))):
+            raise InputError(f"{self.me}: columns must be {plan.widths[self.me]} x {plan.rows} within +-{one}")
+        if not self._has_keys:
+            with self.phase("keys"):
+                self._mode.exchange_keys()
+            self._has_keys = True
+        receivers = self._mode.receivers(plan)
+        with self.phase("encrypt" if receivers else "multiply"):
+            if not receivers:
+                return self._mode.multiply(plan, own)
+            predicted = len(receivers) * upload_bytes(plan, self.me, self._mode.groups(plan))
+            with self.counted("product", predicted, receivers):
+                return self._mode.multiply(plan, own)
 
     # values by holder
 
@@ -164,6 +127,9 @@ class BgnSession(CryptenSession):
     def _total(self, shares: Sequence[Entries]) -> Entries:
         raise _unsupported("total")
 
+    def _linear(self, share: Entries, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> Entries:
+        raise _unsupported("linear")
+
     def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> Entries:
         raise _unsupported("add_joint_noise")
 
@@ -173,27 +139,29 @@ class BgnSession(CryptenSession):
     # opening
 
     def reveal(self, shared: Shared, *, to: str, message: str, unprotected: bool = False) -> Held[Integers]:
-        """Open to one receiver. A pair's entries are decrypted by the two; the second one sees them first.
+        """Open to one receiver. What is a pair's is decrypted as the mode says; the time is independent of the rows.
 
-        Cost: 4 rounds, 7 KB an entry of a pair (`opening_bytes`); the time is independent of the rows.
+        In `pair` and `linear` one of the two sees it first. Cost: see the mode.
         """
         if (shared.noise or unprotected) and any(True for _ in shared.share.pairs()):
-            self._record(SERVER, OTHER_PARTY, SUMS, (), "reveal")
-            self._record(OTHER_PARTY, PARTY, NOISY, (), "reveal", shared.noise)
-            self._record(PARTY, OTHER_PARTY, PARTIAL, (), "reveal", shared.noise)
+            self._show(self._mode.OPENING_STEPS, "reveal", shared.noise, to)
         return super().reveal(shared, to=to, message=message, unprotected=unprotected)
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         entries: Entries = shared.share
         shape, entries = shared.shape, entries.flat()
         self._openings += 1
-        values = np.zeros(entries.local.shape, np.int64)
+        session = self._agreement.nonce + self._openings.to_bytes(8, "big")
+        own = entries.noise.draws.get(self.me) if entries.noise else None
+        draws = None if own is None or not self.is_party else value_of(own)
+        with self.counted("opening", self._mode.opening_bytes(entries, to), self.network.peers):
+            values = self._mode.open(entries, draws, to, session)
         if self.is_party:
-            values = self._open(entries)
-        elif self.me == self.cast.server:
-            serve(self.network, entries)
+            places = entries.own(self.me)
+            noise = np.array(entries.draws_of(self.me, draws, places), dtype=np.int64)
+            values[places] = entries.local[places] * entries.times[places] + noise
         for name in self.cast.parties:
-            places = entries.output_by(name)
+            places = self._told_by(name, entries, to)
             if not places.size or name == to:
                 continue
             if name == self.me:
@@ -202,30 +170,35 @@ class BgnSession(CryptenSession):
                 values[places] = self.network.receive(name, _VALUES, np.int64, places.shape)
         return Held(to, values.reshape(shape) if to == self.me else None)
 
-    def _open(self, entries: Entries) -> Integers:
-        """The values that this party is to tell."""
-        own = entries.noise.draws.get(self.me) if entries.noise else None
-        # without keys nothing was multiplied: every entry is its holder's own
-        opener = self._opener or Opener(self.network, self.cast.server, {}, {}, self._secure)
-        others = [name for name in self.cast.parties if name != self.me]
-        session = self._agreement.nonce + self._openings.to_bytes(8, "big")
-        predicted = opening_bytes((((k, l), len(places)) for k, l, places in entries.pairs()), self.me)
-        with self.counted("opening", predicted, others):
-            return opener.open(entries, None if own is None else value_of(own), session)
+    def _told_by(self, name: str, entries: Entries, to: str) -> Indices:
+        """Positions of what `name` tells `to`: its own entries, and those of pairs that it has then."""
+        pairs = [places for k, l, places in entries.pairs() if self._mode.teller(k, l, to) == name]
+        return np.concatenate([entries.own(name), *pairs])
 
     # what is recorded
 
     def _record(
         self, sender: str, receiver: str, message: str, shape: tuple[int, ...], verb: str, noise: tuple[str, ...] = ()
     ) -> None:
-        """There is no dealer, and columns go encrypted to the server where other sessions mask them for each other."""
+        """There is no dealer, and columns go encrypted where other sessions mask them."""
         if sender == DEALER:
             return
-        if message == MASKED:
-            if self._opener is None:
-                super()._record(PARTY, OTHER_PARTY, KEYS, (), verb)
-            receiver, message = SERVER, ENCRYPTED
-        super()._record(sender, receiver, message, shape, verb, noise)
+        if message != MASKED:
+            super()._record(sender, receiver, message, shape, verb, noise)
+            return
+        if not self._has_keys:
+            self._show(self._mode.KEY_STEPS, verb)
+        self._show(self._mode.PRODUCT_STEPS, verb, shape=shape)
+
+    def _show(
+        self, steps: Steps, verb: str, noise: tuple[str, ...] = (), to: str = "", shape: tuple[int, ...] = ()
+    ) -> None:
+        party_opens = to in self.cast.parties
+        for sender, receiver, message in steps:
+            if RECEIVER in (sender, receiver):
+                names = {RECEIVER: PARTY, PARTY: OTHER_PARTY} if party_opens else {RECEIVER: SERVER, PARTY: PARTY}
+                sender, receiver = names[sender], names[receiver]
+            super()._record(sender, receiver, message, shape, verb, noise)
 
 
 def _unsupported(verb: str) -> InputError:

@@ -22,6 +22,7 @@ from smpc.bgn.scalars import random_exponents
 from smpc.errors import InputError, PeerError
 
 GROUPS = (G1, G2)  # x lives in the first, y in the second
+SHARE_BYTES = 32 * len(GROUPS)
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,18 @@ class Dealing:
         return np.frombuffer(b"".join(value.to_bytes(32, "big") for value in values), np.uint8)
 
 
+def commitment_bytes(threshold: int) -> int:
+    """Length of what a party publishes."""
+    return sum(threshold * group.size + PROOF_BYTES for group in GROUPS)
+
+
 def read_commitments(message: Encoded, threshold: int, session: bytes, party: str) -> tuple[Elements, ...]:
     """What `party` published; PeerError that names it for malformed points and constant terms without proof."""
     sizes = [part for group in GROUPS for part in (threshold * group.size, PROOF_BYTES)]
-    if message.dtype != np.uint8 or message.shape != (sum(sizes),):
-        raise PeerError(f"{party}: its key material is {message.dtype} {message.shape}, needs {sum(sizes)} bytes")
+    if message.dtype != np.uint8 or message.shape != (commitment_bytes(threshold),):
+        raise PeerError(
+            f"{party}: its key material is {message.dtype} {message.shape}, needs {commitment_bytes(threshold)} bytes"
+        )
     parts = np.split(message, np.cumsum(sizes)[:-1])
     commitments = []
     for group, points, proof in zip(GROUPS, parts[::2], parts[1::2], strict=True):
@@ -114,8 +122,8 @@ class KeyShare:
         """The sum of what all parties (this one too) sent to `index`. PeerError names a dealer of wrong shares."""
         totals = [0 for _ in GROUPS]
         for party, message in shares.items():
-            if message.dtype != np.uint8 or message.shape != (32 * len(GROUPS),):
-                raise PeerError(f"{party}: its key share is {message.dtype} {message.shape}, needs 64 bytes")
+            if message.dtype != np.uint8 or message.shape != (SHARE_BYTES,):
+                raise PeerError(f"{party}: its key share is {message.dtype} {message.shape}, needs {SHARE_BYTES} bytes")
             for place, group in enumerate(GROUPS):
                 value = int.from_bytes(message[32 * place : 32 * place + 32].tobytes(), "big")
                 expected = _evaluate_points(group, commitments[party][place], index)

@@ -1,27 +1,21 @@
-"""Encrypted columns on their way: parties encrypt once and upload row by row block, the server multiplies as they come.
+"""Encrypted columns on their way: parties encrypt once and upload row by row block, whoever multiplies takes them in.
 
-step  from -> to      message            the receiver learns
-1     P_k -> server   encrypted columns  nothing: the number of rows and columns, which is public
-
-A party waits for the server's "next" before it is more than two blocks ahead, so that neither end keeps more than
-that, however many the rows. Cost for n rows and d_k columns: 96 n d_k bytes where k is the first of a pair (G1), 192
-n d_k where it is the second (G2), whatever the number of pairs.
+A party waits for each receiver's "next" before it is more than two blocks ahead, so that neither end keeps more than
+that, however many the rows. Cost for n rows and d_k columns: 96 n d_k bytes in G1, 192 n d_k in G2, to each receiver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
-from mechanisms.randomness import RandomWords
-from smpc.bgn.curve import G1, G2, Elements, Encoded, Group
-from smpc.bgn.multiply import InnerProducts
+from smpc.bgn.curve import Elements, Encoded, Group
+from smpc.bgn.mode import Part
 from smpc.bgn.scheme import Encryptor
 from smpc.bgn.threads import on_all_cores, row_blocks
 from smpc.cost import frame_bytes
-from smpc.engine.network import Network
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 
@@ -29,62 +23,56 @@ ENCRYPTED = "encrypted columns"
 _NEXT = "next"
 _ROWS = 256  # in one message
 _AHEAD = 2
+_DECODED = 64  # rows that one thread checks at once
 
 
-def groups_of(plan: ProductPlan, party: str) -> list[Group]:
-    """In which groups a party encrypts: G1 as the first of a pair, G2 as the second."""
-    return [group for place, group in enumerate((G1, G2)) if any(block[place] == party for block in plan.blocks)]
-
-
-def upload_bytes(plan: ProductPlan, party: str) -> int:
-    """Bytes that `party` sends the server for a product, framing included."""
+def upload_bytes(plan: ProductPlan, party: str, groups: Sequence[Group]) -> int:
+    """Bytes that `party` sends each receiver for a product, framing included."""
     return sum(
         frame_bytes(ENCRYPTED, 4, plan.widths[party] * 2 * (rows.stop - rows.start) * group.size)
-        for group in groups_of(plan, party)
-        for rows in row_blocks(plan.rows, _ROWS)
+        for group in groups
+        for rows in message_rows(plan)
     )
 
 
-def upload(
-    network: Network,
-    server: str,
-    plan: ProductPlan,
-    columns: Integers,
-    encryptors: Mapping[Group, Encryptor],
-    random: RandomWords,
-) -> None:
-    """A party's part: its columns (width, rows) under its own keys. It learns nothing."""
-    wave = network.round + 1  # one round: no message of the stream depends on another
-    for number, rows in enumerate(row_blocks(plan.rows, _ROWS)):
-        if number >= _AHEAD:
-            network.receive(server, _NEXT, np.int64, (1,))
-        for group in groups_of(plan, network.me):
-            ciphertexts = encryptors[group].encrypt(columns[:, rows], random)
-            network.send(server, ENCRYPTED, group.encode(ciphertexts), round_=wave)
-        network.rows = (rows.stop, plan.rows)
+def message_rows(plan: ProductPlan) -> list[slice]:
+    """The rows of each message, in order."""
+    return row_blocks(plan.rows, _ROWS)
 
 
-def multiply(network: Network, plan: ProductPlan) -> dict[tuple[str, str], Elements]:
-    """The server's part: each pair's sums as level-2 ciphertexts (d_k d_l, 4, words). It opens nothing.
+class Upload:
+    """A party's stream of its own columns, under the encryptors' keys, to `receivers`. It learns nothing."""
 
-    Raises PeerError that names a party whose upload is no ciphertexts.
-    """
-    sums = {(k, l): InnerProducts(plan.widths[k], plan.widths[l]) for k, l in plan.blocks}
-    blocks = row_blocks(plan.rows, _ROWS)
-    for number, rows in enumerate(blocks):
-        received = {}
-        for party in plan.widths:
-            for group in groups_of(plan, party):
-                shape = (plan.widths[party], 2, rows.stop - rows.start, group.size)
-                data = network.receive(party, ENCRYPTED, np.uint8, shape).view(np.uint8)
-                received[party, group] = _decoded(group, data, party)
-        for (k, l), total in sums.items():
-            total.add(received[k, G1], received[l, G2])
-        if number + _AHEAD < len(blocks):
-            for party in plan.widths:
-                network.send(party, _NEXT, np.zeros(1, np.int64))
-        network.rows = (rows.stop, plan.rows)
-    return {pair: total.result() for pair, total in sums.items()}
+    def __init__(self, part: Part, receivers: Sequence[str], encryptors: Mapping[Group, Encryptor]) -> None:
+        self._part, self._receivers, self._encryptors = part, receivers, encryptors
+        self._wave = part.network.round + 1  # one round: no message of the stream depends on another
+        self._sent = 0
+
+    def send(self, columns: Integers) -> None:
+        """The next rows, (width, rows of this message)."""
+        network = self._part.network
+        if self._sent >= _AHEAD:
+            for name in self._receivers:
+                network.receive(name, _NEXT, np.int64, (1,))
+        self._sent += 1
+        for group, encryptor in self._encryptors.items():
+            message = group.encode(encryptor.encrypt(columns, self._part.random))
+            for name in self._receivers:
+                network.send(name, ENCRYPTED, message, round_=self._wave)
+
+
+def receive(part: Part, plan: ProductPlan, sender: str, group: Group, rows: slice) -> Elements:
+    """A party's ciphertexts of these rows, (width, 2, n, words). PeerError that names it if they are none."""
+    shape = (plan.widths[sender], 2, rows.stop - rows.start, group.size)
+    return _decoded(group, part.receive(sender, ENCRYPTED, shape), sender)
+
+
+def ask_on(part: Part, plan: ProductPlan, senders: Sequence[str], rows: slice) -> None:
+    """Tell `senders` that these rows are done with."""
+    if rows.stop + (_AHEAD - 1) * _ROWS < plan.rows:  # they have not sent everything
+        for name in senders:
+            part.network.send(name, _NEXT, np.zeros(1, np.int64))
+    part.network.rows = (rows.stop, plan.rows)
 
 
 def _decoded(group: Group, data: Encoded, party: str) -> Elements:
@@ -95,5 +83,5 @@ def _decoded(group: Group, data: Encoded, party: str) -> Elements:
     def decode(place: tuple[int, int, slice]) -> None:
         out[place] = group.decode(data[place], what=f"{party}: {ENCRYPTED}")
 
-    on_all_cores(decode, product(range(columns), range(2), row_blocks(rows, 64)))
+    on_all_cores(decode, product(range(columns), range(2), row_blocks(rows, _DECODED)))
     return out

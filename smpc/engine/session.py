@@ -66,10 +66,9 @@ class CryptenSession(Session):
     @contextmanager
     def counted(self, operation: str, predicted: int, receivers: Sequence[str]) -> Iterator[None]:
         """Set what goes to `receivers` inside the block, counted at the sockets, beside the formula's bytes."""
-        before = self.network.sent()
+        before = self.network.sent_on_purpose()
         yield
-        self.network.flush()
-        after = self.network.sent()
+        after = self.network.sent_on_purpose()
         self.cost.compare(operation, predicted, sum(after[name] - before[name] for name in receivers))
 
     # shares as CrypTen's tensors

@@ -27,8 +27,8 @@ from smpc.bgn.estimate import Estimate, UnitCosts
 from smpc.bgn.keys import SecretKey
 from smpc.bgn.multiply import InnerProducts
 from smpc.bgn.scheme import Encryptor, TargetKey
+from smpc.bgn.server_products import groups_of
 from smpc.bgn.threads import cores
-from smpc.bgn.upload import groups_of
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from smpc.bgn import dlog
 from smpc.bgn.curve import G1, G2, GT, Group
-from smpc.bgn.dlog import WINDOW_BITS, DiscreteLog, window
+from smpc.bgn.dlog import WINDOW, WINDOW_BITS, DiscreteLog, OutOfWindow
 from smpc.errors import InputError
+from smpc.fixedpoint import check_sum
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +87,18 @@ def test_no_logarithms_in_the_second_group(tmp_path: Path) -> None:
         DiscreteLog(G2, 10, tmp_path)
 
 
-def test_windows_hold_value_and_noise_or_say_what_fits() -> None:
-    assert window(569, 9, 12345) == 569 * 4**9 + 12345
-    assert window(1, 21, 0) == 2**42
-    for rows, bits, tail in ((10**6, 12, 0), (2, 21, 0), (1, 20, 2**42), (10**6, 30, 10**18), (1, 1, 2**80)):
-        with pytest.raises(InputError, match=rf"fraction_bits = {bits}: .* fits") as error:
-            window(rows, bits, tail)
-        text = str(error.value)
-        if "fraction_bits" in text.split(";")[1]:
-            fewer = int(text.split(";")[1].split("fraction_bits = ")[1].split()[0])
-            scaled = -(-tail // 4 ** (bits - fewer))
-            assert window(rows, fewer, scaled) <= 2**42
-            with pytest.raises(InputError):
-                window(rows, fewer + 1, -(-tail // 4 ** (bits - fewer - 1)))
-        if " rows" in text.split(";")[1]:
-            fewest = int(text.split(";")[1].split(" rows")[0].split()[-1])
-            assert window(fewest, bits, tail) <= 2**42
-            with pytest.raises(InputError):
-                window(fewest + 1, bits, tail)
+def test_all_of_them_or_one_fixed_outcome(folder: Path) -> None:
+    logarithm = DiscreteLog(GT, 1000, folder)
+    assert logarithm.all_of(GT.power(GT.generator, [3, -1000])).tolist() == [3, -1000]
+    messages = set()
+    for values in ([3, 1001], [-1001, -1001], [2**200, 3]):
+        with pytest.raises(OutOfWindow) as caught:
+            logarithm.all_of(GT.power(GT.generator, values))
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_the_room_is_what_can_be_searched(folder: Path) -> None:
+    check_sum(1, Fraction(1), 20, 2**42 - 2**40 - 1, WINDOW)
+    with pytest.raises(InputError, match=r"can leave the window that decryption searches \(2\^42\); .* fits"):
+        check_sum(1, Fraction(1), 21, 0, WINDOW)

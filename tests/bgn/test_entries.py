@@ -29,10 +29,10 @@ def test_gram_entries_are_with_the_holders_of_their_columns() -> None:
                 assert entries.place[i, j] == COLUMN[a] * WIDTHS[PARTIES[held[1]]] + COLUMN[b]
 
 
-def test_pairs_and_outputs_cover_every_entry_once() -> None:
+def test_pairs_and_own_entries_cover_every_entry_once() -> None:
     entries = gram().flat()
-    outputs = np.concatenate([entries.output_by(party) for party in PARTIES])
-    assert sorted(outputs.tolist()) == list(range(36))
+    places = [entries.own(party) for party in PARTIES] + [places for _, _, places in entries.pairs()]
+    assert sorted(np.concatenate(places).tolist()) == list(range(36))
     pairs = {(k, l): len(places) for k, l, places in entries.pairs()}
     assert pairs == {("ann", "bob"): 4, ("ann", "cid"): 8, ("bob", "cid"): 4}
 

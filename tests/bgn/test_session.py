@@ -1,8 +1,11 @@
-"""Protocols on the bgn session, in real processes: the integers of the clear session, the table of messages, cheats."""
+"""Protocols on the bgn session, in real processes and all modes: the integers of the clear session, the table of
+messages, cheats."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +15,11 @@ import pytest
 from launch.pool import Pool, TaskFailed
 from protocols.options import Options
 from protocols.plan import Plan
-from smpc.bgn import opening, session
+from smpc.bgn import linear_mode, pair_mode, session, threshold_mode
 from smpc.bgn.curve import GT
+from smpc.bgn.dlog import WINDOW
+from smpc.bgn.modes import Keys
+from smpc.errors import InputError
 from smpc.session import Cast
 from smpc.transcript import table
 from tests.bgn import tasks
@@ -24,6 +30,8 @@ pytestmark = pytest.mark.mpc
 
 THREE = ("ann", "bob", "cid")
 WIDTHS = {"ann": 2, "bob": 1, "cid": 3}
+MODES = [Keys("pair"), Keys("linear"), Keys("threshold"), Keys("threshold", 2)]
+modes = pytest.mark.parametrize("keys", MODES, ids=lambda keys: f"{keys.mode} {keys.threshold or ''}".strip())
 
 
 @pytest.fixture(scope="module")
@@ -38,55 +46,100 @@ def whole(parts: dict[str, Any], one: int) -> Any:
     return every @ every.T
 
 
+@modes
 @pytest.mark.parametrize("receiver", ["server", "ann", "cid"])
-def test_gram_matrices_open_exactly_to_anyone(three: Pool, receiver: str) -> None:
-    parts = {name: columns(i, width, 300, 16) for i, (name, width) in enumerate(WIDTHS.items())}
-    opened = three.run(tasks.gram_of, columns=parts, bits=4, receiver=receiver)
-    assert np.array_equal(opened[receiver], whole(parts, 16))
+def test_gram_matrices_open_exactly_to_anyone(three: Pool, receiver: str, keys: Keys) -> None:
+    rows = 600 if receiver == "server" and not keys.threshold else 20  # three messages, or one
+    parts = {name: columns(i, width, rows, 16) for i, (name, width) in enumerate(WIDTHS.items())}
+    results = three.run(tasks.gram_of, columns=parts, bits=4, receiver=receiver, keys=keys)
+    assert np.array_equal(results[receiver][0], whole(parts, 16))
+    assert [warnings for _, warnings in results.values()] == [[]] * 4
 
 
 @pytest.mark.parametrize("count", [2, 5])
 def test_other_numbers_of_parties(count: int) -> None:
     parts = {f"p{i}": columns(i, 1 + i % 2, 7, 16) for i in range(count)}
     with Pool(Cast(tuple(parts), dealer=None)) as pool:
-        opened = pool.run(tasks.gram_of, columns=parts, bits=4, receiver="server")
-    assert np.array_equal(opened["server"], whole(parts, 16))
+        for keys in (*MODES, Keys("threshold", count)):
+            results = pool.run(tasks.gram_of, columns=parts, bits=4, receiver="server", keys=keys)
+            assert np.array_equal(results["server"][0], whole(parts, 16)), keys
 
 
+@modes
 @pytest.mark.parametrize("names", [("ann", "cid"), ("cid", "bob")])
-def test_inner_products_of_a_pair_in_either_order(three: Pool, names: tuple[str, str]) -> None:
+def test_inner_products_of_a_pair_in_either_order(three: Pool, names: tuple[str, str], keys: Keys) -> None:
     x, y = columns(1, 2, 9, 64), columns(2, 3, 9, 64)
-    opened = three.run(tasks.inner_of, x=x, y=y, names=names)
+    opened = three.run(tasks.inner_of, x=x, y=y, names=names, keys=keys)
     product = x @ y.T
     assert opened["server"].tolist() == [-3 * product[0, 2], 2 * product[1, 0]]
 
 
+ORDINARY = Options()
+OTHERS = {
+    "ordered": Options(release="ordered", sensitivity="paper"),
+    "gaussian": Options(mechanism="gaussian", delta=Fraction(1, 10**6)),
+    "budgets": Options(budgets={(p, q): Fraction(1) for p in THREE for q in THREE if p <= q}),
+}
+
+
 @pytest.mark.parametrize(
-    ("noise", "options"),
+    ("keys", "noise", "options"),
     [
-        ("shares", Options()),
-        ("paper", Options()),
-        ("shares", Options(release="ordered", sensitivity="paper")),
-        ("shares", Options(mechanism="gaussian", delta=Fraction(1, 10**6))),
+        *[pytest.param(keys, noise, ORDINARY, id=f"{keys} {noise}") for keys in MODES for noise in ("shares", "paper")],
+        *[pytest.param(Keys(), "shares", options, id=name) for name, options in OTHERS.items()],
     ],
-    ids=["shares", "paper", "ordered", "gaussian"],
 )
-def test_fit_releases_what_the_clear_session_releases(three: Pool, noise: str, options: Options) -> None:
+def test_fit_releases_what_the_clear_session_releases(three: Pool, noise: str, options: Options, keys: Keys) -> None:
     of = schema(90, WIDTHS, "bob")
-    values = tables(of)
-    expected, _ = clear_fit(of, values, Plan.make(of, epsilon=Fraction(1), noise=noise, options=options))
-    results = three.run(tasks.fit_on_bgn, of=of, values=values, epsilon="1", noise=noise, options=options)
-    for released, _, _, warnings in results.values():
-        assert np.array_equal(released, expected.values)
+    values, epsilon = tables(of), None if options.budgets else "1"
+    plan = Plan.make(of, epsilon=Fraction(1) if epsilon else None, noise=noise, options=options, room=WINDOW)
+    expected, _ = clear_fit(of, values, plan)
+    results = three.run(
+        tasks.fit_on_bgn, of=of, values=values, epsilon=epsilon, noise=noise, options=options, keys=keys
+    )
+    cast = keys.cast(Cast(THREE, dealer=None))
+    for release, _, _, warnings in results.values():
+        assert np.array_equal(release.values, expected.values)
+        assert release.guarantee == plan.guarantee(cast)
         assert warnings == []
 
 
-def test_the_table_of_messages_is_what_was_sent(three: Pool) -> None:
+@pytest.mark.parametrize(
+    ("keys", "module"),
+    [(Keys("pair"), pair_mode), (Keys("linear"), linear_mode), (Keys("threshold"), threshold_mode)],
+    ids=["pair", "linear", "threshold"],
+)
+def test_the_table_of_messages_is_what_was_sent(three: Pool, keys: Keys, module: Any) -> None:
     of = schema(20, WIDTHS, "bob")
-    results = three.run(tasks.fit_on_bgn, of=of, values=tables(of), epsilon="1", noise="shares", options=Options())
+    results = three.run(
+        tasks.fit_on_bgn, of=of, values=tables(of), epsilon="1", noise="shares", options=Options(), keys=keys
+    )
     for _, steps, report, _ in results.values():
-        assert steps == table(session.__doc__ or "")
-        assert set(report.predicted) == set() if report.party == "server" else {"product", "opening"}
+        assert steps == table(module.__doc__ or "")
+        assert "opening" in report.predicted
+        uploads = report.party != "server" and (keys.mode, report.party) != ("linear", "cid")
+        assert ("product" in report.predicted) == uploads
+        assert report.seconds["keys"] >= 0 and ("encrypt" if uploads else "multiply") in report.seconds
+
+
+@pytest.mark.parametrize(("keys", "openers"), list(zip(MODES, (3, 3, 3, 2), strict=True)))
+def test_the_guarantee_names_what_it_rests_on_and_who_opens_everything(keys: Keys, openers: int) -> None:
+    of = schema(20, WIDTHS, "bob")
+    guarantee = Plan.make(of, epsilon=Fraction(1), room=WINDOW).guarantee(keys.cast(Cast(THREE, dealer=None)))
+    for row in guarantee.rows:
+        assert (row.epsilon == math.inf) == (row.coalition.parties >= openers)
+        if row.epsilon != math.inf:
+            assert any("SXDH" in note for note in row.assumptions)
+            assert any("2^-40" in note for note in row.assumptions)
+            assert any("no multiple" in note for note in row.assumptions)
+            assert not any("dealer" in note for note in row.assumptions)
+
+
+@modes
+def test_a_value_above_its_bound_stops_its_owner_before_encryption(keys: Keys) -> None:
+    message = "bob: columns must be 1 x 3 within \\+-8"
+    with Pool(Cast(("ann", "bob"), dealer=None), deadline=10) as pool, pytest.raises(TaskFailed, match=message):
+        pool.run(tasks.out_of_range, keys=keys)
 
 
 def test_what_the_backend_cannot_do_is_refused_before_anything_is_sent(three: Pool) -> None:
@@ -94,8 +147,11 @@ def test_what_the_backend_cannot_do_is_refused_before_anything_is_sent(three: Po
         assert messages[0].startswith("InputError: total: the bgn backend")
         assert messages[1].startswith("InputError: check_zero: the bgn backend")
         assert messages[2].startswith("InputError: noise of bob on values of others")
-        assert messages[3].startswith("InputError: fraction_bits = 3: sums over 2 rows with their noise")
+        assert messages[3].startswith(
+            "InputError: fraction_bits = 3: a sum over 2 rows with its noise can leave the window"
+        )
         assert messages[4].startswith("InputError: mechanism = ")
+        assert messages[5].startswith("InputError: linear: the bgn backend")
 
 
 def test_each_of_the_two_makes_the_sums_fresh_even_without_noise() -> None:
@@ -105,9 +161,9 @@ def test_each_of_the_two_makes_the_sums_fresh_even_without_noise() -> None:
         seen = pool.run(tasks.openings_of, columns=parts)["bob"]
     size = 4 * GT.size
     stages = [
-        seen[opening.SUMS].reshape(-1, 4, GT.size),
-        seen[opening.NOISY].reshape(-1, 4, GT.size),
-        seen[opening.PARTIAL][: 8 * size].reshape(-1, 4, GT.size),
+        seen[pair_mode.SUMS].reshape(-1, 4, GT.size),
+        seen[pair_mode.NOISY].reshape(-1, 4, GT.size),
+        seen[pair_mode.PARTIAL][: 8 * size].reshape(-1, 4, GT.size),
     ]
     assert [len(stage) for stage in stages] == [8, 8, 8]  # both orders of 2 x 2 columns
     elements = {element.tobytes() for stage in stages[1:] for element in stage.reshape(-1, GT.size)}
@@ -115,21 +171,37 @@ def test_each_of_the_two_makes_the_sums_fresh_even_without_noise() -> None:
     assert elements.isdisjoint(element.tobytes() for element in stages[0].reshape(-1, GT.size))
 
 
-def test_a_dealer_is_refused() -> None:
-    with pytest.raises(ValueError, match="dealer = 'dealer': the bgn backend has none"):
-        session.BgnSession(Cast(THREE), None, None)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("keys", "cast", "told"),
+    [
+        ({}, {"dealer": "dealer"}, "dealer = 'dealer': the bgn backend has none"),
+        ({"mode": "threshold", "threshold": 4}, {}, "threshold = 4: must be from 2 to the number of parties, 3"),
+        ({"mode": "threshold", "threshold": 1}, {}, "threshold = 1: must be from 2"),
+        ({"mode": "threshold", "threshold": 0}, {}, "threshold = 0: must be from 2"),
+        ({"mode": "pairs"}, {}, "mode = 'pairs': must be one of pair, threshold, linear"),
+        ({"threshold": 2}, {}, "threshold = 2: only mode = 'threshold' has one"),
+    ],
+)
+def test_casts_and_modes_that_cannot_be_are_refused(keys: Any, cast: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        session.BgnSession(replace(Cast(THREE, dealer=None), **cast), None, None, Keys(**keys))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("how", "cheater", "named"),
+    ("keys", "how", "cheater", "named"),
     [
-        ("garbage upload", "ann", "ann: encrypted columns: entry 0 is no element of G1"),
-        ("wrong power", "ann", "ann: its partial decryption is not by its published key"),
-        ("silence", "ann", "ann stopped at"),
-        ("outside the window", "server", "a value left the window"),
+        (Keys("pair"), "garbage upload", "ann", "ann: encrypted columns: entry 0 is no element of G1"),
+        (Keys("linear"), "garbage upload", "ann", "ann: encrypted columns: entry 0 is no element of G1"),
+        (Keys("threshold"), "garbage upload", "bob", "bob: encrypted columns: entry 0 is no element of G2"),
+        (Keys("pair"), "wrong power", "ann", "ann: its partial decryption is not by its published key"),
+        (Keys("threshold"), "wrong share", "bob", "bob: its partial decryption is not by its key share"),
+        (Keys("pair"), "silence", "ann", "ann stopped at"),
+        (Keys("pair"), "larger sums", "server", "a value left the window"),
+        (Keys("threshold"), "larger sums", "server", "a value left the window"),
+        (Keys("linear"), "larger noise", "bob", "a value left the window"),
     ],
 )
-def test_who_cheats_or_stops_is_named_and_nothing_hangs(how: str, cheater: str, named: str) -> None:
+def test_who_cheats_or_stops_is_named_and_nothing_hangs(keys: Keys, how: str, cheater: str, named: str) -> None:
     parts = {name: columns(i, 1, 5, 16) for i, name in enumerate(("ann", "bob"))}
     with Pool(Cast(tuple(parts), dealer=None), deadline=10) as pool, pytest.raises(TaskFailed, match=named):
-        pool.run(tasks.cheat, columns=parts, cheater=cheater, how=how)
+        pool.run(tasks.cheat, columns=parts, cheater=cheater, how=how, keys=keys)

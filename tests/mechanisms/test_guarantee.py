@@ -122,6 +122,29 @@ def test_the_dealer_with_a_party_is_never_finite() -> None:
         replace(guarantee, rows=rows)
 
 
+@pytest.mark.parametrize("quorum", [2, 3, 4])
+@pytest.mark.parametrize("order", ["shares", "paper"])
+def test_as_many_parties_as_open_everything_are_told_so(order: str, quorum: int) -> None:
+    guarantee = build(order, parties=("A", "B", "C", "D"), dealer=None, quorum=quorum, assumptions=("a note",))
+    rows = {str(row.coalition): row for row in guarantee.rows}
+    assert (f"any {quorum} parties" in rows) == (quorum < 4)
+    for row in rows.values():
+        opened = row.coalition.parties >= quorum
+        assert (row.epsilon == INFINITE) == (opened or (order == "paper" and row.coalition.parties > 0))
+        assert (f"any {quorum} parties together hold the keys to everything" in row.assumptions) == opened
+        assert ("a note" in row.assumptions) == (row.epsilon != INFINITE)
+    if order == "shares":
+        assert guarantee.worst(quorum - 1).epsilon == Fraction(1, 10)
+    assert quorum == 4 or guarantee.worst(quorum).epsilon == INFINITE
+    assert Guarantee.from_json(guarantee.to_json()) == guarantee
+
+
+@pytest.mark.parametrize("quorum", [0, 1, 4, True, 2.0])
+def test_a_quorum_out_of_range_is_refused(quorum: object) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"^quorum="):
+        build(parties=("A", "B", "C"), dealer=None, quorum=quorum)
+
+
 def test_worst_row_is_what_a_ledger_charges() -> None:
     assert build().worst(2).epsilon == Fraction(1, 10)
     assert build("paper").worst(0).epsilon == Fraction(1, 10)

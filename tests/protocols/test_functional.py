@@ -107,7 +107,7 @@ def held_tables(of):  # type: ignore[no-untyped-def]
 def test_planned_bits_keep_rounding_small_or_fill_the_ring(rows: int, epsilon: Fraction, m: int) -> None:
     of = schema(rows, {"ann": m, "bob": 1}, "bob")
     plan = Plan.make(of, epsilon=epsilon)
-    plan.check_ring()
+    plan.check_room()
     rounding = rows * 2.0**-plan.bits
     if rounding > 0.01 * plan.noise_deviation * 1.0001:
         if plan.bits < 30:

@@ -108,7 +108,7 @@ def test_one_draw_needs_less_room_than_two() -> None:
     joint, shares = (Plan.make(of, epsilon=Fraction(1, 20), noise=noise) for noise in ("joint", "shares"))
     assert joint.bits >= shares.bits
     for plan in (joint, shares):
-        plan.check_ring()
+        plan.check_room()
     with pytest.raises(InputError, match="can leave the ring"):
         loud = replace(joint.groups[0], mechanism=JointLaplace(Fraction(2**60), 64))
-        replace(joint, groups=(loud,)).check_ring()
+        replace(joint, groups=(loud,)).check_room()

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from smpc import fixedpoint
 from smpc.errors import InputError
+from smpc.fixedpoint import RING, Room
 from tests.sharing.exact import MOST
 
 bits_ = st.integers(0, fixedpoint.MAX_FRACTION_BITS)
@@ -86,22 +87,32 @@ def test_decoding_undoes_encoding(bits: int, number: int) -> None:
     assert fixedpoint.encode(decoded, bits).tolist() == [number]
 
 
-@given(st.integers(1, 10**12), st.fractions(0, 10**6), bits_, st.integers(0, 2**70))
-@example(1, Fraction(0), 4, 2**70 - 2**16)  # fits with 3 bits, if only just
-def test_a_sum_is_refused_exactly_when_it_could_leave_the_ring(
-    rows: int, bound: Fraction, bits: int, tail: int
+@given(
+    st.integers(1, 10**12),
+    st.fractions(0, 10**6),
+    bits_,
+    st.integers(0, 2**70),
+    st.sampled_from([RING, Room("the window", 42)]),
+)
+@example(1, Fraction(0), 4, 2**70 - 2**16, RING)  # fits with 3 bits, if only just
+@example(2**20, Fraction(1), 12, 5, Room("the window", 42))  # of the rows, 2^18 - 1 fit
+def test_a_sum_is_refused_exactly_when_it_could_leave_its_room(
+    rows: int, bound: Fraction, bits: int, tail: int, room: Room
 ) -> None:
-    def fits(b: int) -> bool:
-        return bool(rows * bound * 4**b + Fraction(tail, 4 ** (bits - b)) < 2**62)
+    def fits(b: int, n: int = rows) -> bool:
+        return bool(n * bound * 4**b + Fraction(tail, 4 ** (bits - b)) < 2**room.bits)
 
     if fits(bits):
-        fixedpoint.check_sum(rows, bound, bits, tail)
+        fixedpoint.check_sum(rows, bound, bits, tail, room)
         return
     with pytest.raises(InputError) as caught:
-        fixedpoint.check_sum(rows, bound, bits, tail)
-    fitting = [b for b in range(bits) if fits(b)]
-    assert (
-        f"fraction_bits = {max(fitting)} fits" in str(caught.value)
-        if fitting
-        else "tighter bounds" in str(caught.value)
-    )
+        fixedpoint.check_sum(rows, bound, bits, tail, room)
+    told = str(caught.value)
+    assert f"can leave {room.name} (2^{room.bits}); " in told and told.isprintable()
+    fitting = [b for b in range(1, bits) if fits(b)]
+    assert f"fraction_bits = {max(fitting)} fits" in told if fitting else "tighter bounds" in told
+    if "at most" in told:
+        most = int(told.split("at most ")[1].split()[0])
+        assert fits(bits, most) and not fits(bits, most + 1)
+    else:
+        assert not fits(bits, 1)

@@ -1,0 +1,233 @@
+"""`threshold`: one key pair shared among all K parties; t of them decrypt (the first t; t = K is the default).
+
+With noise on shares, a run of `protocols.functional` sends
+
+step  from -> to      message             the receiver learns
+1     P_k -> all      key material        P_k's part of the public keys, proven
+2     P_k -> P_l      key share           a share of the secret keys: less than t of them tell nothing
+3     P_k -> all      joint keys          that everybody received the same key material
+4     P_k -> server   encrypted columns   nothing: encrypted under the joint keys
+5     server -> P_k   encrypted sums      nothing: it lacks t - 1 shares
+6     P_k -> P_l      noisy sums          the same: from one party to the next, each adds its noise and makes them fresh
+7     P_k -> all      final sums          the same: from the last party to those who decrypt, and to whom it opens to
+8     P_k -> server   partial decryption  of fresh sums: uniform
+9     server -> P_k   combined decryption uniform, too
+10    P_k -> server   last decryption     with 9, the sums with all noises, epsilon-DP
+11    P_k -> server   noisy coefficients  each party's own ones with its noise
+12    server -> all   model               post-processing of steps 10 and 11
+
+Any t parties open everything that any of them sees, before noise too: the server's ciphertexts, and with the first
+party the sums of step 5. Less than t, with the server, learn what the server does. A lost participant ends the job
+whatever t is: t < K makes openings cheaper, not more robust. Cost an opened entry: 2.3 KB and 7 powers in GT from each
+party to the next; 3 powers, 6 for their proofs and 1.7 KB from each of t; 9 t powers at whoever it opens to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from smpc.bgn import threshold
+from smpc.bgn.curve import G1, G2, GT, Elements, Encoded, Group
+from smpc.bgn.decrypt import COMPONENTS, read_ciphertexts
+from smpc.bgn.dlog import DiscreteLog
+from smpc.bgn.entries import Entries, Pair
+from smpc.bgn.mode import RECEIVER, Mode, Part
+from smpc.bgn.proofs import PROOF_BYTES
+from smpc.bgn.scheme import Encryptor, TargetKey
+from smpc.bgn.server_products import groups_of, multiply, upload
+from smpc.bgn.threshold import Round
+from smpc.bgn.threshold_keys import SHARE_BYTES, Dealing, KeyShare, ThresholdKeys, commitment_bytes, read_commitments
+from smpc.bgn.upload import ENCRYPTED
+from smpc.cost import frame_bytes
+from smpc.errors import PeerError
+from smpc.products import ProductPlan
+from smpc.ring import Integers
+from smpc.transcript import ALL, OTHER_PARTY, PARTY, SERVER
+
+MATERIAL, SHARE, JOINT = "key material", "key share", "joint keys"
+SUMS, NOISY, FINAL = "encrypted sums", "noisy sums", "final sums"
+PARTIAL, COMBINED, LAST = "partial decryption", "combined decryption", "last decryption"
+
+
+class ThresholdMode(Mode):
+    """See the module."""
+
+    KEY_STEPS = ((PARTY, ALL, MATERIAL), (PARTY, OTHER_PARTY, SHARE), (PARTY, ALL, JOINT))
+    PRODUCT_STEPS = ((PARTY, SERVER, ENCRYPTED),)
+    OPENING_STEPS = (
+        (SERVER, PARTY, SUMS),
+        (PARTY, OTHER_PARTY, NOISY),
+        (PARTY, ALL, FINAL),
+        (PARTY, RECEIVER, PARTIAL),
+        (RECEIVER, PARTY, COMBINED),
+        (PARTY, RECEIVER, LAST),
+    )
+
+    def __init__(self, part: Part, needed: int) -> None:
+        super().__init__(part)
+        self._needed = needed
+        self._encryptors: dict[Group, Encryptor] = {}
+        self._keys: ThresholdKeys
+        self._share: KeyShare
+
+    # keys
+
+    def exchange_keys(self) -> None:
+        part, names = self.part, self.part.cast.parties
+        everybody = [name for name in (*names, part.cast.server) if name != part.me]
+        messages, shares = {}, {}
+        if part.is_party:
+            dealing = Dealing.make(self._needed, len(names), part.random)
+            messages[part.me] = dealing.publish(part.nonce, part.me, part.random)
+            for name in everybody:
+                part.network.send(name, MATERIAL, messages[part.me])
+            for name in part.peers:
+                part.network.send(name, SHARE, dealing.share(names.index(name) + 1))
+            shares[part.me] = dealing.share(names.index(part.me) + 1)
+        for name in part.peers:
+            messages[name] = part.receive(name, MATERIAL, (commitment_bytes(self._needed),))
+            if part.is_party:
+                shares[name] = part.receive(name, SHARE, (SHARE_BYTES,))
+        commitments = {name: read_commitments(messages[name], self._needed, part.nonce, name) for name in names}
+        self._keys = ThresholdKeys.of(list(commitments.values()))
+        if part.is_party:
+            self._share = KeyShare.collect(names.index(part.me) + 1, shares, commitments)
+        self._compare(everybody)
+
+    def _compare(self, everybody: list[str]) -> None:
+        """What somebody published in two versions would open to nobody, or to somebody else."""
+        digest = np.frombuffer(bytes.fromhex(self._keys.agreement()), np.uint8)
+        if self.part.is_party:
+            for name in everybody:
+                self.part.network.send(name, JOINT, digest)
+        for name in self.part.peers:
+            if not np.array_equal(self.part.receive(name, JOINT, digest.shape), digest):
+                raise PeerError(
+                    f"{name} and {self.part.me} received other key material: somebody is faulty or cheats; start anew"
+                )
+
+    # products, as in `pair` but under the joint keys
+
+    def groups(self, plan: ProductPlan) -> list[Group]:
+        return groups_of(plan, self.part.me)
+
+    def receivers(self, plan: ProductPlan) -> list[str]:
+        return [self.part.cast.server] if self.part.me in plan.widths else []
+
+    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
+        if self.part.is_server:
+            return multiply(self.part, plan)
+        if columns is not None:
+            joint = dict(zip((G1, G2), self._keys.joint, strict=True))
+            groups = self.groups(plan)
+            for group in groups:
+                if group not in self._encryptors:
+                    self._encryptors[group] = Encryptor(group, joint[group])
+            upload(self.part, plan, columns, {group: self._encryptors[group] for group in groups})
+        return {}
+
+    # openings
+
+    def open(self, entries: Entries, draws: Integers | None, to: str, session: bytes) -> Integers:
+        values, pairs = np.zeros(entries.local.shape, np.int64), list(entries.pairs())
+        if not pairs:
+            return values
+        places = np.concatenate([positions for _, _, positions in pairs])
+        if self.part.is_server:
+            sums = [entries.ciphertexts((k, l), positions, GT) for k, l, positions in pairs]
+            self.part.network.send(self._order[0], SUMS, GT.encode(np.concatenate(sums)))
+        final = self._final_sums(entries.draws_of(self.part.me, draws, places), to)
+        if self.part.me == to:
+            values[places] = DiscreteLog(GT, entries.reach).all_of(self._collect(final, session))
+        elif self.part.me in self._quorum:
+            first = threshold.first_round(final, self._keys, session)
+            self.part.network.send(to, PARTIAL, self._answer(first))
+            bases = GT.decode(self.part.receive(to, COMBINED, (len(final), GT.size)), what=f"{to}: {COMBINED}")
+            self.part.network.send(to, LAST, self._answer(Round(2, bases, self._keys, session)))
+        return values
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        """In which the sums pass the parties."""
+        return self.part.cast.parties
+
+    @property
+    def _quorum(self) -> tuple[str, ...]:
+        return self._order[: self._needed]
+
+    def _watchers(self, to: str) -> list[str]:
+        """Who has to have the final sums, beside the last party."""
+        return [name for name in dict.fromkeys((*self._quorum, to)) if name != self._order[-1]]
+
+    def _final_sums(self, noise: list[int], to: str) -> Elements:
+        """The sums with everybody's noise, made fresh by every party in turn; none at whoever needs none."""
+        part, shape = self.part, (len(noise), COMPONENTS, GT.size)
+        final = GT.identity(0, COMPONENTS)
+        if part.is_party:
+            place = self._order.index(part.me)
+            sender, label = (self._order[place - 1], NOISY) if place else (part.cast.server, SUMS)
+            received = read_ciphertexts(part.receive(sender, label, shape), len(noise), what=f"{sender}: {label}")
+            final = TargetKey(*self._keys.joint).add(received, noise, part.random)
+            message = GT.encode(final)
+            last = part.me == self._order[-1]
+            for name in self._watchers(to) if last else [self._order[place + 1]]:
+                part.network.send(name, FINAL if last else NOISY, message)
+        if part.me in self._watchers(to):
+            message = part.receive(self._order[-1], FINAL, shape)
+            final = read_ciphertexts(message, len(noise), what=f"{self._order[-1]}: {FINAL}")
+        return final
+
+    def _answer(self, round_: Round) -> Encoded:
+        """This party's part of a round, with its proof."""
+        images, proof = round_.answer(self._share, self.part.me, self.part.random)
+        return np.concatenate([GT.encode(images).reshape(-1), proof])
+
+    def _collect(self, final: Elements, session: bytes) -> Elements:
+        """Both rounds at whoever it opens to: g^m of the final sums."""
+        first = threshold.first_round(final, self._keys, session)
+        second, u = threshold.second_round(final, self._answers(first, PARTIAL), self._keys, session)
+        message = GT.encode(second.bases)
+        for name in self._quorum:
+            if name != self.part.me:
+                self.part.network.send(name, COMBINED, message)
+        return threshold.finish(final, u, self._answers(second, LAST), self._keys)
+
+    def _answers(self, round_: Round, label: str) -> dict[int, Elements]:
+        answers = {}
+        for index, name in enumerate(self._quorum, 1):
+            if name == self.part.me:
+                message = self._answer(round_)
+            else:
+                message = self.part.receive(name, label, (answer_bytes(len(round_.bases)),))
+            images = GT.decode(message[:-PROOF_BYTES].reshape(-1, GT.size), what=f"{name}: {label}")
+            round_.check(images, message[-PROOF_BYTES:], index, name)
+            answers[index] = images
+        return answers
+
+    def opening_bytes(self, entries: Entries, to: str) -> int:
+        count = sum(len(places) for _, _, places in entries.pairs())
+        if not count:
+            return 0
+        me, total = self.part.me, 0
+        ciphertexts = count * COMPONENTS * GT.size
+        if self.part.is_server:
+            total += frame_bytes(SUMS, 3, ciphertexts)
+        elif me == self._order[-1]:
+            total += len(self._watchers(to)) * frame_bytes(FINAL, 3, ciphertexts)
+        else:
+            total += frame_bytes(NOISY, 3, ciphertexts)
+        if me == to:
+            total += sum(name != me for name in self._quorum) * frame_bytes(COMBINED, 2, count * GT.size)
+        elif me in self._quorum:
+            total += frame_bytes(PARTIAL, 1, answer_bytes(2 * count)) + frame_bytes(LAST, 1, answer_bytes(count))
+        return total
+
+    def teller(self, k: str, l: str, to: str) -> str:
+        return to
+
+
+def answer_bytes(count: int) -> int:
+    """Length of a message with so many powers and their proof."""
+    return count * GT.size + PROOF_BYTES

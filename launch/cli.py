@@ -14,6 +14,7 @@ from types import FrameType
 
 from mechanisms.guarantee import UNITS
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
+from protocols.options import LOSSES
 from smpc.errors import InputError, SmpcError
 
 INTERRUPTED = 130
@@ -87,6 +88,15 @@ def _parser() -> argparse.ArgumentParser:
     cap.add_argument("--delta", default="0", help="default 0")
     cap.add_argument("--unit", default="record", choices=sorted(UNITS.values()), help="what is protected: one ...")
     cap.set_defaults(command=_cap_ledger)
+
+    init = commands.add_parser("init", help="write a commented job file to start from")
+    init.add_argument("job", type=Path, help="the new job file")
+    init.add_argument("--party", action="append", required=True, metavar="NAME=TABLE", help="once for each party")
+    init.add_argument("--label", required=True, metavar="NAME.COLUMN", help="what to predict, and who holds it")
+    init.add_argument("--id", required=True, metavar="COLUMN", help="the column that names a person, in every table")
+    init.add_argument("--epsilon", default="1", help="default 1")
+    init.add_argument("--loss", default="linear", choices=LOSSES, help="logistic for a label of 0 and 1")
+    init.set_defaults(command=_init)
 
     explain = commands.add_parser("explain", help="what a job will send, reveal, guarantee and cost, before it runs")
     explain.add_argument("job", type=Path, help="job file (TOML)")
@@ -178,6 +188,12 @@ def _cap_ledger(options: argparse.Namespace) -> None:
     except ValueError as error:
         raise InputError(str(error)) from None
     _show_ledger(options)
+
+
+def _init(options: argparse.Namespace) -> None:
+    from launch.init import write_job
+
+    print(write_job(options.job, options.party, options.label, options.id, options.epsilon, options.loss))
 
 
 def _explain(options: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,21 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 
-from launch.fields import shown
 from launch.parties import PartySpec
+from launch.table_files import TableError, batches, check_columns
 from protocols.schema import MAX_BOUND, Column, Floats
-from smpc.errors import InputError
 
 EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
-_BLOCK = 1 << 18  # bytes read at once; no row of a CSV file is longer
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
-
-
-class TableError(InputError):
-    """A table that cannot be used."""
 
 
 @dataclass
@@ -46,10 +38,11 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
     The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
     straight to its place.
     """
+    check_columns(spec.table, [spec.id, *(column.name for column in spec.columns)])
     ids, places = _sorted_ids(spec)
     values = np.empty((len(spec.columns), len(ids)))
     start = 0
-    for batch in _batches(spec, [column.name for column in spec.columns]):
+    for batch in batches(spec.table, [column.name for column in spec.columns]):
         rows = places[start : start + batch.num_rows]
         if len(rows) < batch.num_rows:
             raise _changed(spec)
@@ -70,7 +63,7 @@ def read_columns(path: Path, names: Sequence[str]) -> Floats:
     spec = PartySpec("reader", None, None, table=path, id=names[0], columns=columns, ledger=None, data_set="")
     parts: list[list[Floats]] = [[np.empty(0)] for _ in names]
     start = 0
-    for batch in _batches(spec, list(names)):
+    for batch in batches(path, names):
         for part, column, values in zip(parts, columns, batch.columns, strict=True):
             part.append(_numbers(spec, column, values, start))
         start += batch.num_rows
@@ -79,69 +72,6 @@ def read_columns(path: Path, names: Sequence[str]) -> Floats:
 
 def _changed(spec: PartySpec) -> TableError:
     return TableError(f"{spec.table}: changed while it was read; run again")
-
-
-def _batches(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
-    """The record batches of the named columns, in this order, of a file that has all columns of the job."""
-    path = spec.table
-    try:
-        with open(path, "rb") as raw:
-            first = raw.read(4)
-        if first == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
-            yield from _parquet(spec, names)
-        elif first.startswith((b"\x1f\x8b", b"PK")):
-            raise TableError(f"{path}: is a compressed file or a spreadsheet; save it as plain CSV or Parquet")
-        elif first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
-            raise TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
-        else:
-            yield from _csv(spec, names)
-    except FileNotFoundError:
-        raise TableError(f"{path}: does not exist; the job file's `table` names it") from None
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
-
-
-def _parquet(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
-    # a file may be one row group: neither its bytes nor, with threads, its columns fit beside the table
-    with pa.parquet.ParquetFile(spec.table, buffer_size=_BLOCK, pre_buffer=False) as file:
-        _check_columns(spec, file.schema_arrow.names)
-        for batch in file.iter_batches(batch_size=1 << 14, columns=names, use_threads=False):
-            yield batch.select(names)
-
-
-def _csv(spec: PartySpec, names: list[str]) -> Iterator[pa.RecordBatch]:
-    path = str(spec.table)
-    options = {
-        "read_options": pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),  # in order: errors tell the row
-        "parse_options": pa.csv.ParseOptions(newlines_in_values=True),
-    }
-    with pa.OSFile(path) as file, pa.csv.open_csv(file, **options) as probe:
-        _check_columns(spec, probe.schema.names)
-    # read as text: pyarrow would guess a column's type from its first block and fail in a later one
-    convert = pa.csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-    with pa.OSFile(path) as file, pa.csv.open_csv(file, convert_options=convert, **options) as batches:
-        yield from batches
-
-
-def _unreadable(path: Path, error: Exception) -> TableError:
-    reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
-    if "Empty CSV" in reason:
-        return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
-    if "straddl" in reason:
-        return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")
-    if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
-        return TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
-    return TableError(f"{path}: cannot be read as a table ({reason[:200]})")
-
-
-def _check_columns(spec: PartySpec, found: list[str]) -> None:
-    for name in (spec.id, *(column.name for column in spec.columns)):
-        if found.count(name) != 1:
-            problem = "is missing" if name not in found else "appears twice"
-            hint = "; commas must separate its columns" if len(found) == 1 else ""
-            listed = ", ".join(shown(other) for other in found[:10])
-            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
-            raise TableError(f"{spec.table}: column {name!r} {problem}; the table has {listed}{more}{hint}")
 
 
 def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
@@ -213,7 +143,7 @@ def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The ids in order, and the place in it of every row of the file. Whole numbers are compared as numbers."""
     parts: list[pa.Array] = []
     start = 0
-    for batch in _batches(spec, [spec.id]):
+    for batch in batches(spec.table, [spec.id]):
         parts.append(_ids(spec, batch.column(0), start))
         start += batch.num_rows
     if start < 2:

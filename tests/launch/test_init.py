@@ -1,0 +1,97 @@
+"""`smpc init`: a job file from which only bounds are missing, and none of them read off the data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.fields import JobError
+from launch.functional_task import FunctionalTask
+from launch.job import load_job
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.csv").write_text('person,age,"body, mass"\n1,77,41.5\n2,31,19.25\n')
+    (tmp_path / "b.csv").write_text("visits,person,ill\n13,1,0\n5,2,1\n")
+    return tmp_path
+
+
+def init(folder: Path, *more: str, label: str = "bob.ill") -> int:
+    tables = ["--party", f"ann={folder / 'a.csv'}", "--party", f"bob={folder / 'b.csv'}"]
+    return main(["init", str(folder / "job.toml"), *tables, "--label", label, "--id", "person", *more])
+
+
+def filled(folder: Path) -> FunctionalTask:
+    path = folder / "job.toml"
+    path.write_text(path.read_text().replace("= []", "= [0, 100]"))
+    task = load_job(path).task
+    assert isinstance(task, FunctionalTask)
+    return task
+
+
+def test_a_job_to_fill_in(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init(folder, "--epsilon", "0.5", "--loss", "logistic") == 0
+    printed = capsys.readouterr().out
+    assert "the bounds of 3 columns" in printed and f"smpc explain {folder / 'job.toml'}" in printed
+    text = (folder / "job.toml").read_text()
+    assert not re.search(r"77|41\.5|19\.25|13", text)  # nothing of the data
+    with pytest.raises(JobError, match=r"age = \[\] must be \[low, high\]"):
+        load_job(folder / "job.toml")
+    task = filled(folder)
+    assert (str(task.epsilon), task.options.loss, task.label_party, task.label.name) == (
+        "1/2",
+        "logistic",
+        "bob",
+        "ill",
+    )
+    assert {name: [c.name for c in columns] for name, columns in task.features.items()} == {
+        "ann": ["age", "body, mass"],
+        "bob": ["visits"],
+    }
+    assert (task.label.low, task.label.high) == (0, 1)
+    assert [party.table for party in task.parties] == [folder / "a.csv", folder / "b.csv"]
+
+
+def test_a_linear_job_has_no_bounds_at_all(folder: Path) -> None:
+    assert init(folder, label="bob.visits") == 0
+    assert (folder / "job.toml").read_text().count("= []") == 4
+    assert filled(folder).options.loss == "linear"
+
+
+@pytest.mark.parametrize(
+    ("label", "wanted"),
+    [
+        ("bob.sick", "b.csv: has no column 'sick'; it has visits, person, ill"),
+        ("eve.ill", "--label eve.ill: eve is none of the parties ann, bob"),
+        ("ill", "--label ill: must be NAME.COLUMN"),
+    ],
+)
+def test_labels_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[str], label: str, wanted: str) -> None:
+    assert init(folder, label=label) == 1
+    assert capsys.readouterr().err.rstrip().endswith(wanted) and not (folder / "job.toml").exists()
+
+
+def test_what_cannot_be_used_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, job = folder / "a.csv", folder / "job.toml"
+    for parties, wanted in (
+        ([f"ann={a}"], "needs two or more parties"),
+        ([f"ann={a}", f"ann={a}"], "each name once"),
+        ([f"ann={a}", f"Bob={a}"], "a name has small letters"),
+        ([f"ann={a}", "bob"], "must be NAME=TABLE"),
+        ([f"ann={a}", f"bob={folder / 'c.csv'}"], "c.csv: does not exist"),
+    ):
+        options = [part for text in parties for part in ("--party", text)]
+        assert main(["init", str(job), *options, "--label", "ann.age", "--id", "person"]) == 1
+        error = capsys.readouterr().err
+        assert wanted in error and error.count("\n") == 1, error
+        assert not job.exists()
+
+
+def test_a_file_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "job.toml").write_text("mine")
+    assert init(folder) == 1 and (folder / "job.toml").read_text() == "mine"
+    assert "job.toml: File exists; name a new file" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from smpc.engine.frames import Frame, Kind
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.service import Service
+from smpc.engine.start import PATIENCE
 from smpc.errors import PeerError
 from tests.harness import Participants, cast_of
 
@@ -129,22 +130,28 @@ def test_what_a_peer_says_of_others_is_a_participants_name_or_nothing() -> None:
 
 def test_a_hello_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its limit is the job's deadline: who sends heartbeats has found everybody."""
-    real, told = handshake.shake_hands, threading.Event()
+    told, limits = threading.Event(), []
 
     def shake_hands(network: Network, facts: Any) -> Agreement:
+        limits.append(network.patience)
         if network.me == "p1":
             told.wait(20)
             raise RuntimeError
+        network.patience = SHORT if network.me == "p0" else 20
         try:
-            return real(network, facts)
+            return handshake.shake_hands(network, facts)
         finally:
             told.set()
 
     monkeypatch.setattr("smpc.engine.start.shake_hands", shake_hands)
-    start = time.monotonic()
-    with pytest.raises(PeerError, match="p1 did not send 'hello' within 1 s at 'start'"):
-        Participants(cast_of(2, dealer=False), deadline=1.0)
-    assert time.monotonic() - start < 12
+    with pytest.raises(PeerError, match=r"^p1 did not send 'hello' within 0.3 s at 'start'$"):
+        Participants(cast_of(2, dealer=False), deadline=19.0)
+    assert limits == [19.0] * 3
+
+
+def test_a_job_that_has_begun_is_patient() -> None:
+    with Participants(cast_of(1, dealer=False), deadline=19.0) as everyone:
+        assert {network.patience for network, _ in everyone.joined.values()} == {PATIENCE}
 
 
 class Chatterbox:

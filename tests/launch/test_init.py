@@ -95,3 +95,15 @@ def test_a_file_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture
     (folder / "job.toml").write_text("mine")
     assert init(folder) == 1 and (folder / "job.toml").read_text() == "mine"
     assert "job.toml: File exists; name a new file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("1/3", "1/3"), ("2", "2"), ("0.25", "1/4")])
+def test_epsilons(folder: Path, text: str, wanted: str) -> None:
+    assert init(folder, "--epsilon", text) == 0
+    assert str(filled(folder).epsilon) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "one", "1 # x", "-1", "1e9", "nan", "1\nloss = 2"])
+def test_bad_epsilons(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert init(folder, f"--epsilon={text}") == 1
+    assert "must be a number like 0.5, 2 or 1/3" in capsys.readouterr().err and not (folder / "job.toml").exists()

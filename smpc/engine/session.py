@@ -261,7 +261,7 @@ class CryptenSession(Session):
         if held.holder != self.me:
             return np.asarray(self.network.receive(held.holder, message, np.float64, shape), dtype=np.float64)
         value = _exactly(value_of(held), np.float64, shape, message)
-        for name in (*self.cast.parties, self.cast.server):
+        for name in filter(None, (*self.cast.parties, self.cast.server)):
             if name != self.me:
                 self.network.send(name, message, value)
         return np.array(value, dtype=np.float64)

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from launch.keys import make_keys
-from smpc.engine.tls import Address, Contexts, Identity, connect_all, fingerprint, listen
+from smpc.engine.connect import connect_all
+from smpc.engine.tls import Address, Contexts, Identity, fingerprint, listen
 from smpc.errors import InputError, PeerError
 from tests.harness import keys
 

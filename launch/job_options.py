@@ -10,7 +10,17 @@ from typing import Any
 
 from launch.fields import Fields, JobError
 from mechanisms import validate
-from protocols.options import EXPANSIONS, LOSSES, MECHANISMS, RELEASES, REPAIRS, SENSITIVITIES, Options, Pair
+from protocols.options import (
+    EXPANSIONS,
+    LOSSES,
+    MECHANISMS,
+    RELEASES,
+    REPAIRS,
+    SENSITIVITIES,
+    WEIGHTS,
+    Options,
+    Pair,
+)
 from smpc.errors import InputError
 
 _CHOICES = {
@@ -20,6 +30,7 @@ _CHOICES = {
     "mechanism": MECHANISMS,
     "expansion": EXPANSIONS,
     "repair": REPAIRS,
+    "weights": WEIGHTS,
 }
 OPTION_KEYS = ("epsilon", "allow_weak", "delta", "margin", *_CHOICES)
 _NUMBER_LENGTH = 40

@@ -13,7 +13,8 @@ from typing import cast
 import numpy as np
 
 from mechanisms.joint_laplace import JointLaplace
-from protocols.plan import Group, Plan
+from protocols.groups import Group
+from protocols.plan import Plan
 from protocols.quadratic import Mask
 from protocols.release import Release
 from protocols.schema import Floats

@@ -29,9 +29,9 @@ def curvature(options: Options) -> float:
 def in_original_units(schema: Schema, options: Options, weights: Floats) -> Floats:
     """Intercept and weights for unscaled columns: of the label (linear), or of its log-odds (logistic)."""
     features = schema.all_features
-    half = np.array([column.half for column in features])
-    middle = np.array([column.middle for column in features])
+    units = np.array([column.unit for column in features])
+    origins = np.array([column.origin for column in features])
     unit, origin = (schema.label.half, schema.label.middle) if options.loss == "linear" else (1.0, 0.0)
     factor = unit if options.loss == "linear" else 1 / (4 * curvature(options))
-    slopes = factor * weights[1:] / half
-    return np.concatenate([[origin + factor * weights[0] - slopes @ middle], slopes])
+    slopes = factor * weights[1:] / units
+    return np.concatenate([[origin + factor * weights[0] - slopes @ origins], slopes])

@@ -15,7 +15,8 @@ SENSITIVITIES = ("tight", "paper")
 RELEASES = ("symmetric", "ordered")
 MECHANISMS = ("laplace", "gaussian", "gamma-norm")
 EXPANSIONS = ("taylor", "chebyshev")
-REPAIRS = ("ridge", "adassp", "spectral", "none")
+REPAIRS = ("ridge", "adassp", "spectral", "none", "posterior", "rescaled")
+WEIGHTS = ("equal", "balanced")
 
 Pair = tuple[str, str]
 
@@ -27,8 +28,9 @@ class Options:
     sensitivity: `tight` is exact for the released sums; `paper` is the source's constant. release: each unordered pair
     of columns once (`symmetric`), or both orders with noise of their own, averaged (`ordered`, the source's count).
     expansion of the logistic loss: order-2 Taylor at 0, or the least-squares quadratic on margins in [-margin, margin].
-    repair of an indefinite noisy form: see `protocols.quadratic`. budgets: bottom-up, an epsilon for every party's own
-    block, keyed (p, p), and for every pair's, keyed (p, q) in the parties' order; then epsilon is their sum.
+    weights: how noise is spread over the sums, `equal` or `balanced` (`protocols.weights`). repair of a noisy form: see
+    `protocols.quadratic`. budgets: bottom-up, an epsilon for every party's own block, keyed (p, p), and for every
+    pair's, keyed (p, q) in the parties' order; then epsilon is their sum.
     """
 
     loss: str = "linear"
@@ -38,6 +40,7 @@ class Options:
     expansion: str = "taylor"
     margin: float = 4.0
     repair: str = "ridge"
+    weights: str = "equal"
     delta: Fraction | None = None
     budgets: Mapping[Pair, Fraction] = field(default_factory=dict)
 
@@ -49,6 +52,7 @@ class Options:
             ("mechanism", MECHANISMS),
             ("expansion", EXPANSIONS),
             ("repair", REPAIRS),
+            ("weights", WEIGHTS),
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} = {getattr(self, name)!r}: must be one of {', '.join(known)}")
@@ -61,6 +65,12 @@ class Options:
             raise InputError("release = 'ordered' exists to reproduce the source: it needs sensitivity = 'paper'")
         if self.sensitivity == "paper" and self.mechanism != "laplace":
             raise InputError(f"mechanism = {self.mechanism!r}: the source's constants are for 'laplace'; say 'tight'")
+        if self.weights == "balanced" and (self.sensitivity, self.mechanism, bool(self.budgets)) != (
+            "tight",
+            "laplace",
+            False,
+        ):
+            raise InputError("weights = 'balanced' needs sensitivity = 'tight', mechanism = 'laplace', and no budgets")
         if self.expansion == "chebyshev" and (self.loss != "logistic" or self.sensitivity == "paper"):
             raise InputError("expansion = 'chebyshev' is for loss = 'logistic' with sensitivity = 'tight'")
         if (self.mechanism == "gaussian") != (self.delta is not None):

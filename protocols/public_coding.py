@@ -40,18 +40,22 @@ class Category:
 
 @dataclass(frozen=True)
 class Dataset:
-    """x (n, d) and y (n,) in their units, clipped to the bounds of `columns` and `label`; `indicators` marks 0/1."""
+    """x (n, d) and y (n,) in their units, clipped to the bounds of `columns` and `label`."""
 
     x: Floats
     y: Floats
     columns: tuple[Column, ...]
     label: Column
-    indicators: npt.NDArray[np.bool_]
     loss: str
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    @property
+    def indicators(self) -> npt.NDArray[np.bool_]:
+        """Which columns are 0 or 1 for a value of a category; shape (d,)."""
+        return np.array([column.category is not None for column in self.columns])
 
     def scaled(self, *, signed: bool = True) -> tuple[Floats, Floats]:
         """x, and y of a linear loss, with their bounds mapped to [-1, 1]; classes stay 0 and 1.
@@ -68,23 +72,21 @@ class Dataset:
 
 def encode(table: Table, features: Sequence[Numeric | Category], label: Numeric | Category) -> Dataset:
     """Raises InputError for missing columns, numbers that are not finite and values that are no public category."""
-    parts, columns, indicators = [], [], []
+    parts, columns = [], []
     for feature in features:
         if isinstance(feature, Numeric):
             parts.append(_number(table, feature))
             columns.append(Column(feature.name, feature.low, feature.high))
-            indicators.append(False)
         else:
             codes = _code(table, feature)
             for code, value in enumerate(feature.values[1:], start=1):
                 parts.append((codes == code).astype(np.float64))
-                columns.append(Column(f"{feature.name}={value}", 0.0, 1.0))
-                indicators.append(True)
+                columns.append(Column(f"{feature.name}={value}", 0.0, 1.0, feature.name))
     if isinstance(label, Numeric):
         y, bounds, loss = _number(table, label), Column(label.name, label.low, label.high), "linear"
     else:
         y, bounds, loss = _code(table, label).astype(np.float64), Column(label.name, 0.0, 1.0), "logistic"
-    return Dataset(np.column_stack(parts), y, tuple(columns), bounds, np.array(indicators), loss)
+    return Dataset(np.column_stack(parts), y, tuple(columns), bounds, loss)
 
 
 def _column(table: Table, name: str) -> npt.NDArray[Any]:

@@ -82,7 +82,9 @@ def draw(figure: Figure) -> bytes:
     handles = {
         label: handle for frame in axes for handle, label in zip(*frame.get_legend_handles_labels(), strict=True)
     }
-    canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    canvas.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+    )
     file = BytesIO()
     FigureCanvasAgg(canvas).print_png(file, metadata={"Software": None})
     return file.getvalue()

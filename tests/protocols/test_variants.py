@@ -51,7 +51,7 @@ def test_logistic_labels_must_be_zero_or_one() -> None:
     of, values = binary(50, WIDTHS, "bob")
     plan = Plan.make(of, epsilon=ONE, options=Options(loss="logistic"))
     values["bob"][-1, 3] = 0.5
-    with pytest.raises(InputError, match="labels 0 and 1"):
+    with pytest.raises(InputError, match="neither 0 nor 1"):
         clear_fit(of, values, plan)
     with pytest.raises(InputError, match=r"\[0, 1\]"):
         Plan.make(schema(50, WIDTHS, "bob"), epsilon=ONE, options=Options(loss="logistic"))

@@ -1,0 +1,61 @@
+"""How many rows k a random-mixing release has, from public numbers only (paper 2, section 4).
+
+More rows mean a better sketch of the records, fewer mean less noise in all: B D / sqrt(k) keeps its size, each row of
+it gets the same noise. With n records, d features, sigma = sqrt(2 ln(1.25 / delta)) / epsilon or the analytic one:
+
+printed   sqrt(n) / sigma: what the source says it took
+official  10 sqrt(n) / sigma: what its code took
+theorem   sqrt(n d / d_max) / sigma: the rate of its theorem, d_max the most columns of a party
+balanced  ours: the k that minimises the expected error of least squares, below
+
+Balanced. A released row is the sum of n / k records, as far as second moments go, with noise of variance v. Let u =
+k v / (n s), s the variance of a feature: least squares shrinks the weights by 1 / (1 + u) and has k rows for d
+weights. Of a label of variance t, half of which the features explain, the expected squared error beyond the best one is
+
+    t/2 (u / (1 + u))^2  +  d / ((k - d - 1)(1 + u)) (t/2 u / (1 + u) + t/2 + k v_y / n).
+
+Features and label count as uniform on their declared ranges (s and t a twelfth of the squared range): half explained
+and uniform is a guess about data that nobody has looked at, not a fact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mechanisms import validate
+from protocols.schema import Floats
+from smpc.errors import InputError
+
+RULES = ("balanced", "printed", "official", "theorem")
+_UNIFORM = 12.0  # variance of a uniform number: range squared by this
+_CANDIDATES = 2000
+
+
+def mixing_rows(rule: str, records: int, features: int, *, widest: int, sigma: float, noise: float) -> int:
+    """k by one of RULES, between features + 2 and `records`.
+
+    `widest`: the most columns of a party, label included. `noise`: the mean variance of a released entry's noise in
+    units of the squared declared range. Raises InputError for another rule and where no k fits.
+    """
+    if rule not in RULES:
+        raise InputError(f"rows = {rule!r}: must be a whole number or one of {', '.join(RULES)}")
+    n, d = validate.integer("records", records, low=1), validate.integer("features", features, low=1)
+    least = d + 2
+    if n < least:
+        raise InputError(f"{n} records for {d} features: a release needs at least {least}")
+    if rule == "balanced":
+        candidates = np.unique(np.geomspace(least, n, _CANDIDATES).round())
+        return int(candidates[np.argmin(expected_error(candidates, n, d, noise))])
+    ratio = {"printed": 1.0, "official": 10.0, "theorem": math.sqrt(d / widest)}[rule]
+    return min(max(math.ceil(ratio * math.sqrt(n) / sigma), least), n)
+
+
+def expected_error(k: Floats, n: int, d: int, noise: float) -> Floats:
+    """The error above in units of the label's variance, for every k > d + 1."""
+    relative = k * noise * _UNIFORM / n
+    shrinking = 0.5 * (relative / (1 + relative)) ** 2
+    unexplained = 0.5 * relative / (1 + relative) + 0.5 + relative
+    error: Floats = shrinking + d * unexplained / ((k - d - 1) * (1 + relative))
+    return error

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from launch.backend import BACKEND_KEYS, Backend
 from launch.fields import Fields, JobError
 from launch.job_options import OPTION_KEYS, option_facts, read_budgets, read_epsilon, read_options
 from launch.outputs import cost_json, model_json
@@ -21,7 +22,7 @@ from protocols.plan import NOISE_ORDERS, Plan
 from protocols.schema import Column, Schema
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
-from smpc.engine.session import CryptenSession
+from smpc.errors import InputError
 from smpc.fixedpoint import MAX_FRACTION_BITS
 from smpc.forecast import Forecast
 from smpc.session import Cast
@@ -32,7 +33,7 @@ class FunctionalTask(Task):
     """A linear or logistic model of the parties' columns. Every party's columns end with the label, if it holds it."""
 
     TABLES = ("label", "budgets")
-    KEYS = ("noise", "fraction_bits", "clip", *OPTION_KEYS)
+    KEYS = ("noise", "fraction_bits", "clip", *BACKEND_KEYS, *OPTION_KEYS)
 
     job: str
     epsilon: Fraction | None
@@ -43,6 +44,7 @@ class FunctionalTask(Task):
     label_party: str
     label: Column
     parties: tuple[PartySpec, ...]
+    backend: Backend
 
     @classmethod
     def read(cls, path: Path, top: Fields, job: Fields) -> FunctionalTask:
@@ -64,11 +66,23 @@ class FunctionalTask(Task):
             label_party=holder,
             label=target,
             parties=tuple(replace(p, columns=(*columns.values(), target)) if p.name == holder else p for p in parties),
+            backend=Backend.read(job, tuple(party.name for party in parties)),
         )
         empty = next((party for party, features in task.features.items() if not features), None)
         if empty:
             raise JobError(f"{path}: party {empty} has no feature column; give it one or leave it out of the job")
+        if task.backend.keys is not None:
+            task.check_holders_noise(job)
         return task
+
+    def check_holders_noise(self, job: Fields) -> None:
+        """Raises JobError for noise that is not drawn by the holders of each value alone."""
+        if self.noise == "joint":
+            raise job.fail("noise", "'shares' or 'paper' on backend = 'bgn': joint noise is made on additive shares")
+        if self.options.mechanism == "gamma-norm":
+            raise job.fail(
+                "mechanism", "'laplace' or 'gaussian' on backend = 'bgn': only holders of a value perturb it"
+            )
 
     @property
     def features(self) -> dict[str, tuple[Column, ...]]:
@@ -92,12 +106,18 @@ class FunctionalTask(Task):
         return Schema(rows, self.features, self.label_party, self.label)
 
     def plan(self, rows: int) -> Plan:
-        """All public numbers of a run on `rows` rows. Raises InputError for what the ring cannot hold."""
+        """All public numbers of a run on `rows` rows. Raises InputError for what the backend cannot hold."""
         return Plan.make(
-            self.schema(rows), epsilon=self.epsilon, noise=self.noise, bits=self.fraction_bits, options=self.options
+            self.schema(rows),
+            epsilon=self.epsilon,
+            noise=self.noise,
+            bits=self.fraction_bits,
+            options=self.options,
+            room=self.backend.room,
         )
 
     def prepare(self, me: str) -> Prepared:
+        self.backend.check()
         table = own_table(self.parties, me, clip=self.clip)
         if table is None:
             return Prepared()
@@ -108,15 +128,17 @@ class FunctionalTask(Task):
         table: Table | None = mine.data
         rows = agreed_rows(agreement)
         plan = self.plan(rows)
-        charge(self.parties, network.me, plan.guarantee(cast), job=self.job)
-        session = CryptenSession(cast, network, agreement)
+        charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
+        session = self.backend.session(cast, network, agreement)
         if table is not None:
             compare_ids(network, agreement, cast, table)
         before = sum(network.sent_on_purpose().values())
         release = functional.fit(session, held_tables(self.parties, network.me, table), plan)
         report = session.report()
         counted = sum(network.sent_on_purpose().values()) - before
-        report.compare("whole protocol", self._forecast(cast, plan).sent(network.me), counted)
+        forecast = self._forecast(cast, plan)
+        if forecast is not None:
+            report.compare("whole protocol", forecast.sent(network.me), counted)
         for warning in report.warnings():
             print(f"warning: {warning}", file=sys.stderr)
         about: Mapping[str, object] = {
@@ -139,9 +161,17 @@ class FunctionalTask(Task):
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         plan = self.plan(rows)
         table = functional.script(plan.noise).__doc__ or ""
+        if self.backend.keys is not None:
+            if plan.noise != "shares":
+                raise InputError(
+                    f"noise = {plan.noise!r}: its steps on backend = 'bgn' are in docs/protocols/bgn.md only"
+                )
+            table = self.backend.keys.table
         return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
 
-    def _forecast(self, cast: Cast, plan: Plan) -> Forecast:
+    def _forecast(self, cast: Cast, plan: Plan) -> Forecast | None:
+        if self.backend.keys is not None:
+            return None
         forecast = Forecast(cast)
         functional.fit(forecast, held_tables(self.parties, "", None), plan)
         return forecast

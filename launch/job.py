@@ -33,19 +33,20 @@ class Job:
     protocol: str
     task: Task
     server: Endpoint
-    dealer: Endpoint
+    dealer: Endpoint | None
     deadline: float
     start_deadline: float
 
     @property
     def cast(self) -> Cast:
         """Who takes part."""
-        return Cast(tuple(party.name for party in self.task.parties), self.server.name, self.dealer.name)
+        dealer = self.dealer.name if self.dealer else None
+        return self.task.backend.cast(Cast(tuple(party.name for party in self.task.parties), self.server.name, dealer))
 
     @property
     def participants(self) -> tuple[Endpoint, ...]:
         """Parties in the file's order, server, dealer."""
-        return (*self.task.parties, self.server, self.dealer)
+        return (*self.task.parties, self.server, *([self.dealer] if self.dealer else []))
 
     def endpoints(self) -> tuple[dict[str, Address], dict[str, Path]]:
         """Addresses and certificates of all participants. Raises InputError where one is missing or given twice."""
@@ -70,7 +71,7 @@ class Job:
         """What participants must agree on, flat, so that a handshake can name what differs. No table paths."""
         names = {f"participant {number}": endpoint.name for number, endpoint in enumerate(self.participants, 1)}
         facts = {"job": self.name, "protocol": self.protocol, "number of parties": str(len(self.task.parties))}
-        return {**facts, **names, **self.task.facts()}
+        return {**facts, **names, **self.task.backend.facts(), **self.task.facts()}
 
 
 def load_job(path: Path) -> Job:
@@ -87,15 +88,24 @@ def load_job(path: Path) -> Job:
     job = top.inner("job", (*_KEYS, *task_type.KEYS))
     name = job.text("name", longest=MAX_NAME)
     network = top.inner("network", ("deadline", "start_deadline"), optional=True)
+    task = task_type.read(path, top, job)
     result = Job(
         path=path,
         name=name,
         protocol=protocol,
-        task=task_type.read(path, top, job),
+        task=task,
         server=read_endpoint(top.inner("server", ENDPOINT_KEYS), path),
-        dealer=read_endpoint(top.inner("dealer", ENDPOINT_KEYS), path),
+        dealer=_dealer(path, top, task),
         deadline=network.number("deadline", 30, 1, 3600),
         start_deadline=network.number("start_deadline", 300, 1, 86400),
     )
     check_distinct(path, result.participants)
     return result
+
+
+def _dealer(path: Path, top: Fields, task: Task) -> Endpoint | None:
+    if task.backend.keys is None:
+        return read_endpoint(top.inner("dealer", ENDPOINT_KEYS), path)
+    if top.has("dealer"):
+        raise JobError(f"{path}: [dealer] beside backend = 'bgn', which has no dealer; leave the table out")
+    return None

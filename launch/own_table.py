@@ -40,8 +40,11 @@ def agreed_rows(agreement: Agreement) -> int:
         raise PeerError("the parties did not state their rows; is everybody's software the same?") from None
 
 
-def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, job: str) -> None:
-    """Charge the release to the party's ledger before anything of its data is sent. Raises BudgetError over the cap."""
+def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collusion: int, job: str) -> None:
+    """Charge the release to the party's ledger before anything of its data is sent. Raises BudgetError over the cap.
+
+    The charge is the worst row with at most `collusion` parties.
+    """
     for spec in parties:
         if spec.name != me:
             continue
@@ -50,7 +53,7 @@ def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, job: 
                 f"{me}: no ledger in the job file: nobody keeps count of releases of {spec.table.name}", file=sys.stderr
             )
             return
-        Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(len(parties) - 1), job=job)
+        Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job)
 
 
 def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table) -> None:

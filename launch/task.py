@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from launch.backend import Backend
 from launch.endpoints import Endpoint
 from launch.fields import Fields
 from mechanisms.guarantee import Guarantee
@@ -38,11 +39,13 @@ class Task(ABC):
     """One protocol's part of a job. Everything in it is public, but where a party's own files are.
 
     `TABLES` are the tables of a job file that belong to it, `KEYS` its keys in [job]; `parties` in the file's order.
+    `backend` is CrypTen unless the protocol can be run on another one and its job says so.
     """
 
     TABLES: ClassVar[tuple[str, ...]]
     KEYS: ClassVar[tuple[str, ...]]
     parties: tuple[Endpoint, ...]
+    backend: Backend = Backend()
 
     @classmethod
     @abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from smpc.bgn import linear_mode, pair_mode, threshold_mode
 from smpc.bgn.linear_mode import LinearMode
 from smpc.bgn.mode import Mode, Part
 from smpc.bgn.pair_mode import PairMode
@@ -50,6 +51,12 @@ class Keys:
         if not 2 <= needed <= most:
             raise InputError(f"threshold = {self.threshold}: must be from 2 to the number of parties, {most}")
         return replace(cast, assumptions=(_SERVER_SUMS, *_COMMON), quorum=needed)
+
+    @property
+    def table(self) -> str:
+        """The docstring with the mode's table of messages, of noise on shares."""
+        module = {"pair": pair_mode, "threshold": threshold_mode, "linear": linear_mode}[self.mode]
+        return module.__doc__ or ""
 
     def of(self, part: Part) -> Mode:
         """The mode, as one participant plays it."""

@@ -1,7 +1,8 @@
 """Multi-party data release for linear regression (paper 2): every party releases its own columns with noise.
 
 `rmgm` mixes the records first, by a sign matrix B that all parties toss together: B D / sqrt(k) + R, k rows. `dgm`
-releases D + R, a row a record.
+releases D + R, a row a record. A third method under the same interface, `gram`, releases noisy second moments instead
+of a data set, from secret shares (`protocols.gram_release`).
 
 Exact: columns are mapped to [-1, 1] or [0, 1], rounded to multiples of 2^-20 and multiplied by signs as integers;
 discrete Gaussian noise is added to these integers, and only the noisy ones are scaled. Changing one record moves every
@@ -17,6 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mechanisms.guarantee import Guarantee
+from protocols.gram_release import noisy_gram
+from protocols.plan import Plan
 from protocols.release import Release
 from protocols.release_plan import BITS, RANGES, ReleasePlan
 from protocols.released_data import ReleasedColumn, ReleasedData
@@ -29,21 +32,26 @@ from smpc.session import Held, Noise, Session
 
 @dataclass(frozen=True)
 class DataRelease:
-    """The model, known to all, and released data by holder: all at the server, its own at a party."""
+    """The model, known to all, and released data by holder: all at the server, unless `gram` its own at a party."""
 
     model: Release
     data: Mapping[str, Held[ReleasedData]]
 
 
-def release(s: Session, tables: Mapping[str, Held[Floats]], plan: ReleasePlan, name: str) -> DataRelease:
+def release(s: Session, tables: Mapping[str, Held[Floats]], plan: ReleasePlan | Plan, name: str) -> DataRelease:
     """`tables[p]`, held by p, has shape (width, rows): the columns `plan.schema.columns(p)`.
 
-    `name`: a public name that no other release has.
+    `name`: a public name that no other release has. A `Plan` of the functional mechanism, linear with Gaussian noise on
+    shares, is the method `gram`.
     """
     guarantee = plan.guarantee(s.cast)
     server = s.cast.server
-    s.agree("plan", plan.method, plan.rows, plan.ranges, plan.mechanisms)
-    data = {"rmgm": _mixed, "dgm": _added}[plan.method](s, tables, plan, name, guarantee)
+    if isinstance(plan, Plan):
+        s.agree("plan", "gram", plan.bits, *(group.mechanism for group in plan.groups))
+        data = noisy_gram(s, tables, plan, name, guarantee)
+    else:
+        s.agree("plan", plan.method, plan.rows, plan.ranges, plan.mechanisms)
+        data = {"rmgm": _mixed, "dgm": _added}[plan.method](s, tables, plan, name, guarantee)
     names = ("intercept", *(column.name for column in plan.schema.all_features))
     numbers = s.at(server, _solve, data[server])
     published = s.publish(numbers, shape=(1 + len(names),), message="model")

@@ -215,7 +215,7 @@ class Plan:
         return self.coefficients.matrix(self.schema.rows, values)
 
     @property
-    def _deviations(self) -> Floats:
+    def deviations(self) -> Floats:
         """Standard deviations of the noise in `matrix`."""
         values = np.zeros(len(self.coefficients))
         for group in self.groups:
@@ -225,7 +225,7 @@ class Plan:
     def solve(self, released: list[Integers]) -> Floats:
         """Intercept, weights in the columns' own units, and the number of indefinite directions: (2 + features,)."""
         matrix = self.matrix(released)
-        minimum = minimise(matrix, self.coefficients.label, self.options.repair, self._deviations)
+        minimum = minimise(matrix, self.coefficients.label, self.options.repair, self.deviations)
         model = in_original_units(self.schema, self.options, minimum.weights)
         return np.concatenate([model, [float(minimum.indefinite)]])
 

@@ -38,9 +38,9 @@ class ReleasedData:
     """`values`, shape (rows, 1 + columns): the column of ones, then `columns` in order, in their ranges.
 
     method `rmgm`: a row mixes all `records`; `dgm`: a row is a record; `gram`: row a, column b is the noisy sum of
-    products of columns a and b (noise_variance is that of one draw; a sum across two parties carries two). release: the
-    same for all parts of one release. `label` names the column to be predicted. model: coefficients by name, if the
-    server solved it already.
+    products of columns a and b, the label's square left out, noise_variance that of a column's sums with the features.
+    release: the same for all parts of one release. `label` names the column to be predicted. model: coefficients by
+    name, if the server solved it already.
     """
 
     release: str

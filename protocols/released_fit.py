@@ -1,4 +1,4 @@
-"""Least squares from released data alone (paper 2, sections 4 and 5).
+"""Least squares from released data alone (paper 2, sections 4 and 5, and AdaSSP for a noisy Gram matrix).
 
 Second moments H = X'X / n and b = X'y / n of the released numbers, X with the column of ones. Noise of variance v_j on
 m released rows lifts the diagonal of H by m v_j / n on average; the noise of different columns is independent, so b and
@@ -7,6 +7,8 @@ the rest of H stay right.
 ols       (H + ridge I)^-1 b: the source's choice for `rmgm`, where m << n; on a `dgm` release it is its biased BGM
 debiased  (H - C + ridge I)^-1 b, C = diag(m v_j / n): the source's DGM. H - C may have eigenvalues near zero or below
 floor     as debiased, eigenvalues lifted to 2 v sqrt(m d) / n, about the norm of what the noise leaves in H - C
+
+A noisy Gram matrix is minimised as in the functional mechanism (`protocols.quadratic`): adassp, ridge or none.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from protocols.quadratic import minimise
 from protocols.released_data import ReleasedColumn, ReleasedData
 from protocols.schema import Floats
 from smpc.errors import InputError
 
 SOLVERS = ("ols", "debiased", "floor")
-DEFAULT = {"rmgm": "ols", "dgm": "floor"}
+GRAM_SOLVERS = ("adassp", "ridge", "none")
+DEFAULT = {"rmgm": "ols", "dgm": "floor", "gram": "adassp"}
 RIDGE = 1e-5  # the source's, on second moments of numbers within [-1, 1]
 
 
@@ -36,14 +40,19 @@ class Fitted:
 def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> Fitted:
     """A linear model of the label from all other columns. Raises InputError for a solver that does not suit the data.
 
-    Without `solver`: ols for `rmgm`, floor for `dgm`.
+    Without `solver`: ols for `rmgm`, floor for `dgm`, adassp for `gram`.
     """
+    known = GRAM_SOLVERS if data.method == "gram" else SOLVERS
     chosen = solver or DEFAULT[data.method]
-    if chosen not in SOLVERS:
-        raise InputError(f"solver = {chosen!r}: for a {data.method} release it must be one of {', '.join(SOLVERS)}")
+    if chosen not in known:
+        raise InputError(f"solver = {chosen!r}: for a {data.method} release it must be one of {', '.join(known)}")
     if data.label not in data.names or len(data.columns) < 2:
         raise InputError(f"the release has no label {data.label} beside features: add the parts of the other parties")
     label = 1 + data.names.index(data.label)
+    if data.method == "gram":
+        noise = math.sqrt(np.mean([item.noise_variance for item in data.features]))
+        minimum = minimise(data.values, label, chosen, noise)
+        return Fitted(in_original_units(data, minimum.weights), minimum.indefinite)
     features = np.delete(data.values, label, axis=1)
     hessian = features.T @ features / data.records
     target = features.T @ data.values[:, label] / data.records

@@ -35,6 +35,7 @@ from smpc.transcript import COMMITMENT, ECHO, OPENING
 
 VALUE_BYTES = SCALAR_BYTES = 32
 POINT_BYTES = 33
+OPENING_BYTES = VALUE_BYTES + SCALAR_BYTES
 _P256 = 415  # OpenSSL's number of prime256v1
 _DOMAIN = b"sharewise coin tossing 1"
 
@@ -60,7 +61,7 @@ def commit(value: bytes, blinding: int, *, session: bytes, party: str) -> bytes:
 
 def opens(commitment: bytes, opening: bytes, *, session: bytes, party: str) -> bool:
     """Whether `opening`, value and blinding, is one of this commitment by `party` in `session`."""
-    if len(opening) != VALUE_BYTES + SCALAR_BYTES:
+    if len(opening) != OPENING_BYTES:
         return False
     value, blinding = opening[:VALUE_BYTES], int.from_bytes(opening[VALUE_BYTES:], "big")
     return commit(value, blinding, session=session, party=party) == commitment

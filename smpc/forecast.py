@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc.coin_tossing import OPENING_BYTES, POINT_BYTES
 from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
 from smpc.engine import public_json
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.session import Cast, Held, Noise, Posted, Session, Shared
+from smpc.transcript import COMMITMENT, ECHO, OPENING
 
 T = TypeVar("T")
 Route = tuple[str, str]  # from, to
@@ -116,7 +118,13 @@ class Forecast(Session):
                     self._count(party, other, joint_noise_bytes(mechanism, count))
 
     def _toss(self) -> dict[str, Held[bytes]]:
-        raise UnknownCost("a coin toss has no cost formula yet")
+        sizes = {COMMITMENT: POINT_BYTES, ECHO: POINT_BYTES * len(self.cast.parties), OPENING: OPENING_BYTES}
+        for label, size in sizes.items():
+            for party in self.cast.parties:
+                for other in self.cast.parties:
+                    if other != party:
+                        self._count(party, other, message_bytes(label, (size,), 1))
+        return {party: Held(party) for party in self.cast.parties}
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         for party in self.cast.parties:

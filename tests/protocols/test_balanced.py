@@ -131,7 +131,7 @@ def test_noise_of_a_plan_is_what_its_sums_carry() -> None:
     (group,) = plan.groups
     used = weights.chosen(of, BALANCED)
     one = group.mechanism.standard_deviation / 4**4
-    noise = plan._deviations
+    noise = plan.deviations
     assert noise[1, 2] == pytest.approx(one) and noise[1, 3] == pytest.approx(one * np.sqrt(2))
     assert noise[0, 1] == pytest.approx(one / used.constant)
     assert noise[1, 4] == pytest.approx(one * np.sqrt(2) / used.label)

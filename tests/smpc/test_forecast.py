@@ -12,6 +12,7 @@ from protocols.functional import fit
 from protocols.plan import Plan
 from smpc import Cast, Held
 from smpc.forecast import Forecast, UnknownCost
+from tests.harness import Sessions
 from tests.support import clear_fit, held, schema, tables
 
 NAMES = ("p0", "p1", "p2", "p3", "p4")
@@ -42,6 +43,23 @@ def test_sockets_count_what_is_forecast(pools: Any, count: int) -> None:
             for receiver, counted in routes.items():
                 wanted = expected.get((sender, receiver), 0)
                 assert abs(counted - wanted) <= wanted / 100, (noise, sender, receiver, counted, wanted)
+
+
+def tossed_task(s: Any) -> Any:
+    before = s.network.sent_on_purpose()
+    s.toss()
+    after = s.network.sent_on_purpose()
+    return {name: after[name] - before[name] for name in after}
+
+
+def test_a_toss_costs_what_is_forecast() -> None:
+    with Sessions(3) as sessions:
+        found = sessions.run(tossed_task)
+        session = Forecast(sessions.cast)
+        session.toss()
+    for sender, routes in found.items():
+        for receiver, counted in routes.items():
+            assert counted == session.bytes.get((sender, receiver), 0)
 
 
 def test_the_steps_are_those_of_a_run() -> None:

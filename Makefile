@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 RUN = $(BIN)/python
 
-.PHONY: demo test test-long lint bench check-system clean
+.PHONY: demo test test-long lint docs bench check-system clean
 
 demo: $(VENV)/.demo
 	rm -rf demo-out
@@ -22,6 +22,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev
 	$(RUN) -m tests.bench.products
@@ -42,6 +45,10 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
 clean:

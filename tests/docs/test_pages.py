@@ -1,0 +1,63 @@
+"""What the pages say can be done is done here, word for word; what they list is complete."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch import endpoints, parties
+from launch.cli import _parser
+from launch.job import _KEYS as JOB_KEYS
+from launch.job import _TABLES as TABLES
+from launch.job import PROTOCOLS
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUNNABLE = sorted(path for folder in ("tutorials", "how-to") for path in (DOCS / folder).glob("*.md"))
+
+
+@pytest.mark.mpc
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.stem)
+def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    blocks = BLOCK.findall(page.read_text())
+    assert blocks
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for language, text in blocks:
+        command = ["bash", "-euo", "pipefail", "-c", text] if language == "sh" else [sys.executable, "-c", text]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(DOCS)} links to {target}"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = (DOCS.parent / "mkdocs.yml").read_text()
+    assert [page for page in DOCS.rglob("*.md") if str(page.relative_to(DOCS)) not in listed] == []
+
+
+def test_every_key_of_a_job_file_is_listed() -> None:
+    text = (DOCS / "reference" / "job-file.md").read_text()
+    keys = {*JOB_KEYS, *endpoints.ENDPOINT_KEYS, *parties._KEYS, "deadline", "start_deadline"}
+    for task in PROTOCOLS.values():
+        keys |= set(task.KEYS)
+    missing = [key for key in sorted(keys) if f"`{key}`" not in text]
+    tables = {*TABLES, *(table for task in PROTOCOLS.values() for table in task.TABLES)}
+    missing += [table for table in sorted(tables) if f"[{table}]" not in text]
+    assert missing == []
+
+
+def test_every_command_is_listed() -> None:
+    text = (DOCS / "reference" / "cli.md").read_text()
+    commands = next(action for action in _parser()._actions if action.choices)
+    assert [name for name in commands.choices or () if f"`smpc {name}" not in text] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 from launch.job import Job
 from launch.outputs import check_free, cost_json, write_folder
 from launch.progress import Progress
-from smpc.cost import CostReport
 from smpc.engine.dealer import Dealer
 from smpc.engine.start import join
 from smpc.engine.tls import Address, Identity, fingerprint
@@ -58,14 +56,9 @@ def take_part(
     )
     with progress.watch(network), network:
         if me == cast.dealer:
-            start = time.perf_counter()
             dealer = Dealer(network, agreement, cast.parties)
-            handshake = network.sent()
             dealer.serve()
-            report = CostReport(me, handshake, {n: c - handshake[n] for n, c in network.sent().items()})
-            report.seconds = {"correlated randomness": dealer.seconds, "total": time.perf_counter() - start}
-            report.messages_sent = network.sent_frames()
-            files = {"cost.json": cost_json({me: report.to_dict()})}
+            files = {"cost.json": cost_json({me: dealer.report().to_dict()})}
         else:
             files = job.task.run(cast, network, agreement, mine)
     write_folder(out, files)

@@ -52,8 +52,9 @@ def pad(seed: bytes, number: int, block: Block, plan: ProductPlan) -> Integers:
 def deal(plan: ProductPlan, number: int, seeds: Mapping[str, bytes]) -> dict[Block, Integers]:
     """The dealer's corrections A_k'A_l - s_kl of every block, streamed over the rows."""
     totals = {(k, l): -pad(seeds[k], number, (k, l), plan) for k, l in plan.blocks}
-    for rows in plan.row_blocks():
-        masks = {name: mask(seeds[name], number, rows, width) for name, width in plan.widths.items()}
+    needed = {name for block in plan.blocks for name in block}
+    for rows in plan.row_blocks() if needed else ():
+        masks = {name: mask(seeds[name], number, rows, plan.widths[name]) for name in needed}
         for k, l in plan.blocks:
             totals[k, l] += inner(masks[k], masks[l])
     return totals

@@ -35,6 +35,7 @@ class Link:
         self.heartbeat_bytes = 0  # of these, once all is written
         self.sent_frames = 0
         self.received_bytes = 0
+        self.waiting = 0  # bytes to be written
         self._backlog = 0
         self._torn = False
         self._outgoing: deque[memoryview] = deque()
@@ -55,6 +56,7 @@ class Link:
                 pieces.append(body)
         with self._lock:
             self._outgoing.extend(pieces)
+            self.waiting += sum(map(len, pieces))
             self.sent_frames += kind is Kind.DATA
             if kind is Kind.HEARTBEAT:
                 self.heartbeat_bytes += wire_bytes(len(pieces[0]))
@@ -62,7 +64,7 @@ class Link:
 
     def _write(self) -> None:
         if self._torn:
-            self._outgoing.clear()
+            self._discard()
             return
         self._torn = True  # and stays so if Ctrl-C strikes between sending and taking note: more would be garbage
         try:
@@ -72,6 +74,7 @@ class Link:
                 view = self._outgoing[0]
                 count = self.connection.send(view)
                 self.sent_bytes += wire_bytes(count)
+                self.waiting -= count
                 if count == len(view):
                     self._outgoing.popleft()
                 else:
@@ -79,8 +82,12 @@ class Link:
         except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass
         except (OSError, ssl.SSLError):
-            self._outgoing.clear()  # the reading side reports the loss, after what the peer still had to say
+            self._discard()  # the reading side reports the loss, after what the peer still had to say
         self._torn = False
+
+    def _discard(self) -> None:
+        self._outgoing.clear()
+        self.waiting = 0
 
     def write(self) -> None:
         with self._lock:
@@ -88,7 +95,7 @@ class Link:
 
     @property
     def wants_write(self) -> bool:
-        return bool(self._outgoing)
+        return self.waiting > 0
 
     @property
     def wants_read(self) -> bool:

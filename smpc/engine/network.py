@@ -15,6 +15,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from smpc.cost import CostReport
 from smpc.engine import public_json
 from smpc.engine.frames import MAX_LABEL, MAX_ROUND, Array, Frame, Kind
 from smpc.engine.link import Link
@@ -108,10 +109,10 @@ class Network:
         self.round = min(max(self.round, frame.round), MAX_ROUND - 1)  # no peer's count makes ours too large to send
         return payload
 
-    def flush(self) -> None:
-        """Wait until everything queued is written."""
+    def flush(self, room: int = 0) -> None:
+        """Wait until everything queued is written, but for `room` bytes to each peer."""
         links = self._links.values()
-        self._until(lambda: not any(link.wants_write for link in links), self._unread)
+        self._until(lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
         self._check()
 
     def waiting_for(self, peer: str, label: str) -> bool:
@@ -153,6 +154,13 @@ class Network:
 
     def sent_frames(self) -> dict[str, int]:
         return {name: link.sent_frames for name, link in self._links.items()}
+
+    def account(self, cost: CostReport) -> None:
+        """Enter into a report what this participant has sent and waited since the report's handshake."""
+        cost.bytes_sent = {name: count - cost.handshake_bytes[name] for name, count in self.sent().items()}
+        cost.messages_sent = self.sent_frames()
+        cost.rounds = self.round
+        cost.waited = self.waited
 
     def finish(self) -> None:
         """Say goodbye, wait for everybody else's, close."""
@@ -215,9 +223,9 @@ class Network:
             excuse = f"; it says that it waits for {link.waits_for}" if link.waits_for in others else ""
             raise PeerError(f"{link.peer} did not {what} within {self.patience:g} s at '{self.step}'{excuse}")
 
-    def _unread(self) -> Iterator[tuple[Link, str]]:
+    def _unread(self, room: int = 0) -> Iterator[tuple[Link, str]]:
         """The links whose peers do not read what is sent to them."""
-        return ((link, f"take what {self.me} sent it") for link in self._links.values() if link.wants_write)
+        return ((link, f"take what {self.me} sent it") for link in self._links.values() if link.waiting > room)
 
     def _await(self, peer: str, label: str) -> None:
         """Wait until `peer` has sent something, or its goodbye. Peers are told meanwhile for whom this one waits."""

@@ -55,12 +55,8 @@ class CryptenSession(Session):
 
     def report(self) -> CostReport:
         """The costs so far; handshake bytes are counted apart."""
-        start = self.cost.handshake_bytes
-        self.cost.bytes_sent = {name: count - start[name] for name, count in self.network.sent().items()}
-        self.cost.messages_sent = self.network.sent_frames()
-        self.cost.rounds = self.network.round
+        self.network.account(self.cost)
         self.cost.seconds = dict(self.seconds)
-        self.cost.waited = self.network.waited
         return self.cost
 
     @contextmanager

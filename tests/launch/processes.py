@@ -67,7 +67,7 @@ def job_of(tables: Mapping[str, Path], *, width: int = 2, epsilon: Any = 1, **ne
 
 
 def participants(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [*job["party"], job["server"], job["dealer"]]
+    return [*job["party"], job["server"], *([job["dealer"]] if "dealer" in job else [])]
 
 
 class Shells:

@@ -68,9 +68,6 @@ class FunctionalTask(Task):
             parties=tuple(replace(p, columns=(*columns.values(), target)) if p.name == holder else p for p in parties),
             backend=Backend.read(job, tuple(party.name for party in parties)),
         )
-        empty = next((party for party, features in task.features.items() if not features), None)
-        if empty:
-            raise JobError(f"{path}: party {empty} has no feature column; give it one or leave it out of the job")
         if task.backend.keys is not None:
             task.check_holders_noise(job)
         return task

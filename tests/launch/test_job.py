@@ -210,7 +210,6 @@ INTERVAL = "need low < high, both within +-1e+100, further apart than 1e-09 of t
         (["party", 0], 3, "[[party]] 1 is 3: must be a table of keys and values"),
         (["party", 0, "columns"], {}, "columns of a: must be a table of NAME = [low, high]"),
         (["party", 0, "columns"], ["u"], "columns of a: must be a table of NAME = [low, high]"),
-        (["party", 1, "columns"], {"y": [0, 1]}, "party b has no feature column; give it one"),
         (["party", 0, "columns", "w"], [0, 1], "the column 'w' is given twice; model.json names columns, rename one"),
         (["party", 0, "columns", "a\tb"], [0, 1], r"columns of a: the name 'a\tb' must be 1 to 64 printable"),
         (["party", 0, "columns", ""], [0, 1], "columns of a: the name '' must be 1 to 64 printable"),
@@ -468,6 +467,6 @@ def check(job: Job) -> None:
     assert (task.epsilon or 1) > 0 and 1 <= job.deadline <= 3600
     assert len({endpoint.name for endpoint in job.participants}) == len(task.parties) + 2 >= 4
     for party in task.parties:
-        assert task.features[party.name]
+        assert task.features[party.name] or party.name == task.label_party
         assert all(math.isfinite(column.low) and column.low < column.high for column in party.columns)
     assert all(value.isprintable() for value in job.public_facts().values())

@@ -170,15 +170,18 @@ def test_bottom_up_needs_every_block_once() -> None:
         Plan.make(of, epsilon=ONE, options=Options(budgets=BUDGETS))
 
 
-def test_per_party_guarantees_are_brute_forced() -> None:
+@pytest.mark.parametrize(
+    ("widths", "columns"),
+    [({"ann": 1, "bob": 1}, {"ann": [1], "bob": [2, 3]}), ({"ann": 2, "bob": 0}, {"ann": [1, 2], "bob": [3]})],
+)
+def test_per_party_guarantees_are_brute_forced(widths: dict[str, int], columns: dict[str, list[int]]) -> None:
     """epsilon^(p) = epsilon Delta^p / Delta: no pair of records that differ at p only moves the release further.
 
     All values of the lattice: the largest change is not at its ends only.
     """
-    of, _ = binary(10, {"ann": 1, "bob": 1}, "bob")
+    of, _ = binary(10, widths, "bob")
     plan = Plan.make(of, epsilon=ONE, bits=1)
     coefficients, unit = plan.coefficients, 2
-    columns = {"ann": [1], "bob": [2, 3]}
     values = np.array(list(product(range(-unit, unit + 1), repeat=3)))
     records = np.hstack([np.full((len(values), 1), unit, dtype=np.int64), values])
     image = records[:, coefficients.first] * records[:, coefficients.second]
@@ -191,7 +194,22 @@ def test_per_party_guarantees_are_brute_forced() -> None:
             for same in [(records[:, others] == records[i, others]).all(axis=1)]
         )
         assert Fraction(worst, whole) == plan.per_party[party]
-    assert plan.per_party["bob"] == Fraction(11, 12)
+    if widths["bob"]:
+        assert plan.per_party["bob"] == Fraction(11, 12)
+
+
+@pytest.mark.parametrize("loss", ["linear", "logistic"])
+def test_a_party_may_hold_nothing_but_the_label(loss: str) -> None:
+    of, values = binary(400, {"ann": 2, "bob": 0, "cid": 1}, "bob")
+    elsewhere = Schema(400, {"ann": of.features["ann"], "cid": of.features["cid"]}, "ann", of.label)
+    moved = {"ann": np.vstack([values["ann"], values["bob"]]), "cid": values["cid"]}
+    for budgets in ({}, BUDGETS):
+        options = Options(loss=loss, repair="none", budgets=budgets)
+        plan = silenced(Plan.make(of, epsilon=None if budgets else ONE, bits=20, options=options))
+        reference = Plan.make(elsewhere, epsilon=ONE, bits=20, options=Options(loss=loss, repair="none"))
+        release, expected = clear_fit(of, values, plan)[0], clear_fit(elsewhere, moved, silenced(reference))[0]
+        assert release.names == expected.names
+        np.testing.assert_allclose(release.values, expected.values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "gamma-norm"])

@@ -103,7 +103,7 @@ class BgnSession(CryptenSession):
                 self._mode.exchange_keys()
             self._has_keys = True
         receivers = self._mode.receivers(plan)
-        with self.phase("encrypt" if receivers else "multiply"):
+        with self.phase("upload" if receivers else "multiply"):
             if not receivers:
                 return self._mode.multiply(plan, own)
             predicted = len(receivers) * upload_bytes(plan, self.me, self._mode.groups(plan))

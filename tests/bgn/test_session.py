@@ -119,7 +119,7 @@ def test_the_table_of_messages_is_what_was_sent(three: Pool, keys: Keys, module:
         assert "opening" in report.predicted
         uploads = report.party != "server" and (keys.mode, report.party) != ("linear", "cid")
         assert ("product" in report.predicted) == uploads
-        assert report.seconds["keys"] >= 0 and ("encrypt" if uploads else "multiply") in report.seconds
+        assert report.seconds["keys"] >= 0 and ("upload" if uploads else "multiply") in report.seconds
 
 
 @pytest.mark.parametrize(("keys", "openers"), list(zip(MODES, (3, 3, 3, 2), strict=True)))

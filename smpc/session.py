@@ -119,6 +119,7 @@ class Session(ABC):
         self.cast = cast
         self.transcript = Transcript()
         self.seconds: dict[str, float] = {}
+        self._within = 0.0  # seconds of the phases that have ended within the current one
 
     def agree(self, what: str, *public: object) -> None:
         """Stop everybody whose public numbers are not the same, before anything follows from them. Cost: none.
@@ -352,12 +353,15 @@ class Session(ABC):
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Seconds spent inside are added to `seconds[name]`."""
-        start = perf_counter()
+        """Seconds spent inside are added to `seconds[name]`, those of phases within it to theirs only."""
+        start, outer = perf_counter(), self._within
+        self._within = 0.0
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+            spent = perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent - self._within
+            self._within = outer + spent
 
     def _record(
         self, sender: str, receiver: str, message: str, shape: tuple[int, ...], verb: str, noise: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from time import perf_counter, sleep
 
 import numpy as np
 import pytest
@@ -161,3 +162,17 @@ def test_adopting_needs_a_share_of_every_party_held_by_it_and_a_dealer(s: ClearS
     for verb in (lambda: alone.adopt(shares, (2,)), lambda: alone.square(s.adopt(shares, (2,)))):
         with pytest.raises(InputError, match="dealer"):
             verb()
+
+
+def test_a_phase_within_a_phase_is_counted_once() -> None:
+    session = ClearSession(Cast(("ann", "bob")))
+    start = perf_counter()
+    with session.phase("outer"):
+        sleep(0.02)
+        with session.phase("inner"):
+            sleep(0.05)
+            with session.phase("outer"):
+                sleep(0.02)
+    spent = perf_counter() - start
+    assert session.seconds["inner"] >= 0.05 and session.seconds["outer"] >= 0.04
+    assert spent - 0.02 < sum(session.seconds.values()) <= spent

@@ -34,7 +34,7 @@ class FeatureNet(nn.Module):
             )
         self.embeddings = nn.ModuleList(nn.Embedding(size, EMBEDDING) for size in categories)
         self.wide_categories = nn.ModuleList(nn.Embedding(size, 1) for size in categories)
-        self.wide_numbers = nn.Linear(numbers, 1)
+        self.wide_numbers = nn.Linear(numbers, 1) if numbers else None
         self.deep = nn.Sequential(
             nn.Linear(numbers + EMBEDDING * len(categories), HIDDEN),
             nn.ReLU(),
@@ -48,8 +48,10 @@ class FeatureNet(nn.Module):
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Numbers (n, numbers) and category codes (n, categories) give (n, cut)."""
         looked_up = [table(codes[:, i]) for i, table in enumerate(self.embeddings)]
-        wide = self.wide_numbers(numbers) + sum(table(codes[:, i]) for i, table in enumerate(self.wide_categories))
-        return torch.cat([self.deep(torch.cat([numbers, *looked_up], dim=1)), wide], dim=1)
+        wide = [table(codes[:, i]) for i, table in enumerate(self.wide_categories)]
+        if self.wide_numbers is not None:
+            wide.append(self.wide_numbers(numbers))
+        return torch.cat([self.deep(torch.cat([numbers, *looked_up], dim=1)), torch.stack(wide).sum(dim=0)], dim=1)
 
 
 class LabelNet(nn.Module):

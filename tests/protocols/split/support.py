@@ -14,6 +14,7 @@ from mechanisms.randomness import SecureRandom
 from protocols.split.checkpoint import Checkpoints
 from protocols.split.memo import Memo
 from protocols.split.models import FeatureNet, LabelNet, seeded
+from protocols.split.observed import ObservedSide
 from protocols.split.perturb import on_lattice, perturbation
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, LabelSide
@@ -82,9 +83,19 @@ def clear_run(plan: Plan, tensors: Sequence[torch.Tensor], released: Integers) -
 
 
 def task(
-    s: Any, plan: Plan, seed: int, memo: str | None, folder: str | None = None, frames: Any = None
+    s: Any,
+    plan: Plan,
+    seed: int,
+    memo: str | None,
+    folder: str | None = None,
+    frames: Any = None,
+    observed: bool = False,
+    flip: bool = False,
 ) -> dict[str, Any]:
-    """The same over a process's session: labels at the label party alone. Its weights, the steps, the costs."""
+    """The same over a process's session: labels at the label party alone. Its weights, the steps, the costs.
+
+    `observed`: the label party notes what its gradients could have been. `flip`: opposite labels.
+    """
     torch.set_num_threads(1)
     tensors = inputs(plan.rows, seed)
     place = Path(folder) / s.me if folder else None
@@ -92,12 +103,20 @@ def task(
         features = Held(plan.features, feature_side(plan, tensors, place))
         labels: Held[LabelSide] = Held(plan.labels)
     else:
-        ids = [str(i) for i in range(plan.rows)]
         truth = labels_of(tensors, plan.classes, seed)
-        released = draws(plan, truth) if memo is None else released_values(truth, ids, plan, Memo(memo), SecureRandom())
-        features, labels = Held(plan.features), Held(plan.labels, label_side(plan, released, place))
+        truth = 1 - truth if flip else truth
+        ids = [str(i) for i in range(plan.rows)]
+        kept = None if memo is None else released_values(truth, ids, plan, Memo(memo), SecureRandom())
+        released = draws(plan, truth) if kept is None else kept
+        head = seeded(plan.seed + 1, lambda: LabelNet(plan.cut, plan.width))
+        kind = ObservedSide if observed else LabelSide
+        features, labels = Held(plan.features), Held(plan.labels, kind(head, released, plan, Checkpoints(place)))
     train(s, features, labels, plan)
-    side: Any = features if s.me == plan.features else labels
-    weights = [value.numpy() for value in value_of(side).network.state_dict().values()]
-    received = [] if frames is None else [f.payload for way, _, f in frames if way == "received"]
-    return {"weights": weights, "steps": s.transcript.steps(), "cost": s.report(), "received": received}
+    side: Any = value_of(features if s.me == plan.features else labels)  # type: ignore[arg-type]  # either
+    return {
+        "weights": [value.numpy() for value in side.network.state_dict().values()],
+        "steps": s.transcript.steps(),
+        "cost": s.report(),
+        "received": [frame.payload for way, _, frame in frames or [] if way == "received"],
+        "seen": getattr(side, "seen", []),
+    }

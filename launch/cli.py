@@ -103,6 +103,13 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--rows", type=int, help="number of rows; default: counted in a table on this machine")
     explain.set_defaults(command=_explain)
 
+    fit = commands.add_parser("fit", help="train a model on a released data set alone")
+    fit.add_argument("released", type=Path, nargs="+", help="released.parquet, or the files of its parts")
+    fit.add_argument("--solver", help="default: what suits the release; see docs/protocols/data_release.md")
+    fit.add_argument("--ridge", type=float, help="added to the second moments (default 1e-5)")
+    fit.add_argument("--out", type=Path, help="file for the model, as `smpc predict` takes it")
+    fit.set_defaults(command=_fit)
+
     predict = commands.add_parser("predict", help="a released model's predictions for a table")
     predict.add_argument("model", type=Path, help="result folder, or its model.json")
     predict.add_argument("table", type=Path, help="CSV or Parquet with the model's columns")
@@ -202,6 +209,12 @@ def _explain(options: argparse.Namespace) -> None:
     if options.rows is not None and options.rows < 2:
         raise InputError(f"--rows {options.rows}: must be at least 2")
     print(explain(options.job, options.rows))
+
+
+def _fit(options: argparse.Namespace) -> None:
+    from launch.fit import fit_released
+
+    print(fit_released(options.released, options.solver, options.ridge, options.out))
 
 
 def _predict(options: argparse.Namespace) -> None:

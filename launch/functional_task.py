@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from launch.backend import BACKEND_KEYS, Backend
+from launch.counted import counted_run
 from launch.fields import Fields, JobError
 from launch.job_options import OPTION_KEYS, option_facts, read_budgets, read_epsilon, read_options
 from launch.outputs import cost_json, model_json
 from launch.own_table import agreed_rows, charge, compare_ids, held_tables, own_table
-from launch.parties import PartySpec, column_facts, read_parties
+from launch.parties import PartySpec, column_facts, features_of, read_label, read_parties
 from launch.tables import Table
 from launch.task import Outlook, Prepared, Task
 from protocols import functional
@@ -48,14 +48,10 @@ class FunctionalTask(Task):
 
     @classmethod
     def read(cls, path: Path, top: Fields, job: Fields) -> FunctionalTask:
-        label = top.inner("label", ("party", "column"))
-        parties = read_parties(path, top)
+        holder, target, parties = read_label(top, read_parties(path, top))
         budgets = read_budgets(top, [party.name for party in parties])
         if budgets and job.has("epsilon"):
             raise JobError(f"{path}: epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out")
-        holder = label.text("party", among=[party.name for party in parties])
-        columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
-        target = columns.pop(label.text("column", among=list(columns)))
         task = cls(
             job=job.text("name"),
             epsilon=None if budgets else read_epsilon(job, "epsilon"),
@@ -65,7 +61,7 @@ class FunctionalTask(Task):
             clip=job.switch("clip"),
             label_party=holder,
             label=target,
-            parties=tuple(replace(p, columns=(*columns.values(), target)) if p.name == holder else p for p in parties),
+            parties=parties,
             backend=Backend.read(job, tuple(party.name for party in parties)),
         )
         if task.backend.keys is not None:
@@ -84,8 +80,7 @@ class FunctionalTask(Task):
     @property
     def features(self) -> dict[str, tuple[Column, ...]]:
         """Every party's columns without the label."""
-        held = {party.name: party.columns for party in self.parties}
-        return held | {self.label_party: held[self.label_party][:-1]}
+        return features_of(self.parties, self.label_party)
 
     def facts(self) -> dict[str, str]:
         return {
@@ -121,7 +116,7 @@ class FunctionalTask(Task):
         self.plan(table.rows).check_labels(me, table.columns)
         return Prepared(table, {"rows": str(table.rows)})
 
-    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str]:
+    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         table: Table | None = mine.data
         rows = agreed_rows(agreement)
         plan = self.plan(rows)
@@ -129,15 +124,8 @@ class FunctionalTask(Task):
         session = self.backend.session(cast, network, agreement)
         if table is not None:
             compare_ids(network, agreement, cast, table)
-        before = sum(network.sent_on_purpose().values())
-        release = functional.fit(session, held_tables(self.parties, network.me, table), plan)
-        report = session.report()
-        counted = sum(network.sent_on_purpose().values()) - before
-        forecast = self._forecast(cast, plan)
-        if forecast is not None:
-            report.compare("whole protocol", forecast.sent(network.me), counted)
-        for warning in report.warnings():
-            print(f"warning: {warning}", file=sys.stderr)
+        tables = held_tables(self.parties, network.me, table)
+        release, report = counted_run(session, self._forecast(cast, plan), lambda s: functional.fit(s, tables, plan))
         about: Mapping[str, object] = {
             "job": self.job,
             "protocol": "functional",

@@ -10,6 +10,7 @@ from pathlib import Path
 from launch.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_endpoint
 from launch.fields import MAX_NAME, Fields, JobError
 from launch.functional_task import FunctionalTask
+from launch.release_task import ReleaseTask
 from launch.task import Task
 from smpc.engine.tls import Address, fingerprint
 from smpc.session import Cast
@@ -19,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PROTOCOLS: dict[str, type[Task]] = {"functional": FunctionalTask}
+PROTOCOLS: dict[str, type[Task]] = {"functional": FunctionalTask, "data_release": ReleaseTask}
 _TABLES = ("job", "server", "dealer", "party", "network")
 _KEYS = ("name", "protocol")
 
@@ -104,8 +105,8 @@ def load_job(path: Path) -> Job:
 
 
 def _dealer(path: Path, top: Fields, task: Task) -> Endpoint | None:
-    if task.backend.keys is None:
+    if task.without_dealer is None:
         return read_endpoint(top.inner("dealer", ENDPOINT_KEYS), path)
     if top.has("dealer"):
-        raise JobError(f"{path}: [dealer] beside backend = 'bgn', which has no dealer; leave the table out")
+        raise JobError(f"{path}: [dealer] beside {task.without_dealer}, which has no dealer; leave the table out")
     return None

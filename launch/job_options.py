@@ -58,15 +58,19 @@ def _exact(value: Any) -> object:
     return text
 
 
+def read_delta(job: Fields) -> Fraction:
+    """The exact fraction that the file spells."""
+    value = job.get("delta")
+    try:
+        return validate.delta(_exact(value))
+    except (TypeError, ValueError):
+        raise job.fail("delta", "a number between 0 and 1 like 1e-6, under one over the number of people") from None
+
+
 def read_options(where: str, job: Fields, budgets: Mapping[Pair, Fraction]) -> Options:
     """The choices in [job]; each has a default."""
     chosen = {key: job.text(key, among=known) for key, known in _CHOICES.items() if job.has(key)}
-    delta = None
-    if job.has("delta"):
-        try:
-            delta = validate.delta(_exact(job.get("delta")))
-        except (TypeError, ValueError):
-            raise job.fail("delta", "a number between 0 and 1 like 1e-6, under one over the number of people") from None
+    delta = read_delta(job) if job.has("delta") else None
     margin = job.number("margin", 4, 0.01, 100)
     try:
         return Options(**chosen, delta=delta, margin=margin, budgets=dict(budgets))

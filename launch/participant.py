@@ -58,7 +58,7 @@ def take_part(
         if me == cast.dealer:
             dealer = Dealer(network, agreement, cast.parties)
             dealer.serve()
-            files = {"cost.json": cost_json({me: dealer.report().to_dict()})}
+            files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
         else:
             files = job.task.run(cast, network, agreement, mine)
     write_folder(out, files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,21 @@ def read_parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
     if repeated:
         raise JobError(f"{path}: the column {repeated!r} is given twice; model.json names columns, rename one")
     return parties
+
+
+def read_label(top: Fields, parties: tuple[PartySpec, ...]) -> tuple[str, Column, tuple[PartySpec, ...]]:
+    """[label]: who holds it, which column it is, and the parties with it last in its holder's columns."""
+    label = top.inner("label", ("party", "column"))
+    holder = label.text("party", among=[party.name for party in parties])
+    columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
+    target = columns.pop(label.text("column", among=list(columns)))
+    last = (*columns.values(), target)
+    return holder, target, tuple(replace(p, columns=last) if p.name == holder else p for p in parties)
+
+
+def features_of(parties: tuple[PartySpec, ...], holder: str) -> dict[str, tuple[Column, ...]]:
+    """Every party's columns without the label, which `holder` has last."""
+    return {party.name: party.columns[:-1] if party.name == holder else party.columns for party in parties}
 
 
 def _party(path: Path, number: int, item: Any) -> PartySpec:

@@ -23,7 +23,6 @@ from smpc.errors import PeerError
 _STOP_SECONDS = 5.0
 # like `python -m launch`, but files of the working folder are no modules
 _SMPC = "import sys; sys.path[:] = filter(None, sys.path); from launch.cli import main; sys.exit(main())"
-_MODEL_FILES = ("model.json", "guarantee.json", "transcript.jsonl")
 
 
 def run_locally(job_path: Path, out: Path) -> None:
@@ -130,10 +129,11 @@ def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def _merge(job: Job, folder: Path) -> dict[str, str]:
-    """The server's model, guarantee and transcript; everybody's costs."""
-    server = folder / f"{job.server.name}.out"
-    files = {name: (server / name).read_text() for name in _MODEL_FILES}
+def _merge(job: Job, folder: Path) -> dict[str, str | bytes]:
+    """The server's files, model and guarantee among them; everybody's costs."""
+    files: dict[str, str | bytes] = {
+        path.name: path.read_bytes() for path in sorted((folder / f"{job.server.name}.out").iterdir())
+    }
     costs: dict[str, object] = {}
     for endpoint in job.participants:
         costs |= json.loads((folder / f"{endpoint.name}.out" / "cost.json").read_text())["participants"]

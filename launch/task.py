@@ -47,6 +47,11 @@ class Task(ABC):
     parties: tuple[Endpoint, ...]
     backend: Backend = Backend()
 
+    @property
+    def without_dealer(self) -> str | None:
+        """The choice that makes this a job without a dealer; None: it has one."""
+        return None if self.backend.keys is None else "backend = 'bgn'"
+
     @classmethod
     @abstractmethod
     def read(cls, path: Path, top: Fields, job: Fields) -> Task:
@@ -61,8 +66,8 @@ class Task(ABC):
         """Read and check a participant's own data: faults are told on its terminal before any connection."""
 
     @abstractmethod
-    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str]:
-        """Take part and return the texts of this participant's result files, cost.json among them."""
+    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
+        """Take part and return this participant's result files, cost.json among them."""
 
     @abstractmethod
     def outlook(self, cast: Cast, rows: int) -> Outlook:

@@ -12,7 +12,7 @@ public. That nobody can foresee B is for the use of the data: a B of somebody's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,7 +51,7 @@ def release(s: Session, tables: Mapping[str, Held[Floats]], plan: ReleasePlan | 
         data = noisy_gram(s, tables, plan, name, guarantee)
     else:
         s.agree("plan", plan.method, plan.rows, plan.ranges, plan.mechanisms)
-        data = {"rmgm": _mixed, "dgm": _added}[plan.method](s, tables, plan, name, guarantee)
+        data = _TEXTS[plan.method](s, tables, plan, name, guarantee)
     names = ("intercept", *(column.name for column in plan.schema.all_features))
     numbers = s.at(server, _solve, data[server])
     published = s.publish(numbers, shape=(1 + len(names),), message="model")
@@ -96,6 +96,14 @@ def _added(
     records = {party: s.at(party, plan.prepare, party, tables[party]) for party in plan.mechanisms}
     ones = s.at(s.cast.server, np.full, plan.rows, 1 << BITS)
     return _perturb_and_send(s, plan, name, guarantee, records, noises, ones)  # 1
+
+
+_TEXTS = {"rmgm": _mixed, "dgm": _added}
+
+
+def script(method: str) -> Callable[..., object]:
+    """The text of a method; its docstring has the table of who sends what and learns what."""
+    return noisy_gram if method == "gram" else _TEXTS[method]
 
 
 def _draw(s: Session, plan: ReleasePlan) -> dict[str, Noise]:

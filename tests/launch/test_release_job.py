@@ -1,0 +1,174 @@
+"""Job files of data releases: what is read, what is refused in one line, who is kept out after a failed toss."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launch.endpoints import Endpoint
+from launch.exclusions import check_excluded, exclude
+from launch.fields import JobError
+from launch.job import load_job
+from launch.keys import make_keys
+from launch.release_task import ReleaseTask
+from protocols.data_release import script
+from protocols.plan import Plan
+from protocols.release_plan import ReleasePlan
+from smpc import InputError
+from smpc.transcript import full_table
+from tests.launch.jobs import Raw, valid_job, write_job
+
+
+def job_with(folder: Path, **choices: Any) -> Path:
+    job = valid_job()
+    job["job"] = {"name": "test", "protocol": "data_release", "epsilon": 1, "delta": Raw("1e-5")}
+    method = choices.get("method", "rmgm")
+    if method != "gram":
+        del job["dealer"]
+    for key, value in choices.items():
+        if key in ("ranges", "dealer", "label"):
+            job[key] = value
+        else:
+            job["job"][key] = value
+    return write_job(folder, {key: value for key, value in job.items() if value is not None})
+
+
+def task_of(path: Path) -> ReleaseTask:
+    task = load_job(path).task
+    assert isinstance(task, ReleaseTask)
+    return task
+
+
+def test_defaults(tmp_path: Path) -> None:
+    path = job_with(tmp_path)
+    task = task_of(path)
+    plan = task.plan(1000)
+    assert isinstance(plan, ReleasePlan) and plan.method == "rmgm"
+    assert (plan.epsilon, plan.delta) == (1, Fraction(1, 10**5))
+    assert (task.rows, task.sigma, task.sensitivity, task.ranges) == (
+        "balanced",
+        "analytic",
+        "tight",
+        {"a": "signed", "b": "signed"},
+    )
+    assert load_job(path).cast.dealer is None
+    assert "delta" in task.facts() and task.facts()["range of a"] == "signed"
+
+
+def test_choices(tmp_path: Path) -> None:
+    task = task_of(job_with(tmp_path, rows=77, sigma="classical", sensitivity="paper", ranges={"b": "unit"}))
+    plan = task.plan(1000)
+    assert isinstance(plan, ReleasePlan) and plan.rows == 77 and plan.ranges == {"a": "signed", "b": "unit"}
+    assert isinstance(task_of(job_with(tmp_path, rows="official")).plan(1000), ReleasePlan)
+    dgm = task_of(job_with(tmp_path, method="dgm")).plan(1000)
+    assert isinstance(dgm, ReleasePlan) and dgm.rows == 1000
+
+
+def test_a_gram_release_has_a_dealer_and_covers_the_whole_record(tmp_path: Path) -> None:
+    path = job_with(tmp_path, method="gram")
+    plan = task_of(path).plan(1000)
+    assert isinstance(plan, Plan) and (plan.epsilon, plan.delta) == (1, Fraction(1, 10**5))
+    assert load_job(path).cast.dealer == "dealer"
+
+
+def test_a_party_may_hold_the_label_alone(tmp_path: Path) -> None:
+    job = valid_job()
+    job["job"] = {"name": "test", "protocol": "data_release", "epsilon": 1, "delta": Raw("1e-5")}
+    del job["dealer"]
+    job["party"][1]["columns"] = {"y": [0, 3]}
+    plan = task_of(write_job(tmp_path, job)).plan(100)
+    assert plan.schema.widths == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"rows": 0}, "rows = 0 must be a whole number from 1 to the number of records, or one of balanced"),
+        ({"rows": -1}, "rows = -1 must be"),
+        ({"rows": True}, "rows = true must be"),
+        ({"rows": Raw("2.5")}, "rows = 2.5 must be"),
+        ({"rows": "many"}, "rows = 'many' must be"),
+        ({"rows": 5, "method": "dgm"}, "rows = 5 must be left out: method = 'dgm'"),
+        ({"rows": 5, "method": "gram"}, "rows beside method = 'gram'"),
+        ({"ranges": {"a": "unit"}, "method": "gram"}, "[ranges] beside method = 'gram'"),
+        ({"ranges": {"c": "unit"}}, "unknown key 'c'"),
+        ({"ranges": {"a": "tight"}}, "a = 'tight' must be one of signed, unit"),
+        ({"method": "jl"}, "method = 'jl' must be one of rmgm, dgm, gram"),
+        ({"sigma": "old"}, "sigma = 'old' must be one of analytic, classical"),
+        ({"epsilon": 2, "sigma": "classical"}, "epsilon = 2 must be at most 1 with sigma = 'classical'"),
+        ({"epsilon": 0}, "epsilon = 0 must be"),
+        ({"epsilon": Raw("nan")}, "epsilon = nan must be"),
+        ({"delta": 0}, "delta = 0 must be"),
+        ({"delta": 1}, "delta = 1 must be"),
+        ({"dealer": {"name": "dealer"}}, "[dealer] beside method = 'rmgm', which has no dealer; leave the table out"),
+        ({"dealer": None, "method": "gram"}, "the table [dealer] is missing"),
+        ({"noise": "joint"}, "unknown key 'noise'"),
+        ({"label": {"party": "b", "column": "z"}}, "column = 'z' must be one of w, y"),
+    ],
+)
+def test_faults_are_told_in_one_line(tmp_path: Path, choices: dict[str, Any], said: str) -> None:
+    with pytest.raises(JobError) as caught:
+        load_job(job_with(tmp_path, **choices))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_delta_is_needed(tmp_path: Path) -> None:
+    path = job_with(tmp_path)
+    path.write_text(path.read_text().replace(', "delta" = 1e-5', ""))
+    with pytest.raises(JobError, match="delta is missing"):
+        load_job(path)
+
+
+def test_more_rows_than_records_are_refused_when_the_table_is_known(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},1,1\n" for i in range(20)))
+    task = task_of(job_with(tmp_path, rows=21))
+    with pytest.raises(InputError, match="rows = 21: must be a whole number from 1 to the number of records, 20"):
+        task.prepare("a")
+
+
+def test_values_outside_their_bounds_are_refused_before_any_connection(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},{i},1\n" for i in range(20)))
+    with pytest.raises(InputError, match="u is outside its bounds"):
+        task_of(job_with(tmp_path)).prepare("a")
+
+
+@pytest.mark.parametrize("method", ["rmgm", "dgm", "gram"])
+def test_everything_is_known_before_a_run(tmp_path: Path, method: str) -> None:
+    job = load_job(job_with(tmp_path, method=method))
+    outlook = job.task.outlook(job.cast, 10_000)
+    assert full_table(outlook.table) == full_table(script(method).__doc__ or "")
+    assert outlook.forecast is not None
+    if method == "dgm":
+        assert outlook.forecast.sent("a") == pytest.approx(2 * 8 * 10_000, rel=0.01)
+    assert outlook.guarantee.worst(1).delta == Fraction(1, 10**5)
+
+
+# who failed a toss
+
+
+def test_who_failed_a_toss_is_kept_out_of_later_jobs(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},1,1\n" for i in range(20)))
+    path = job_with(tmp_path)
+    task = task_of(path)
+    task.prepare("a")
+    exclude(path, task.parties[1], "b opened another value")
+    for me in ("a", "b", "server"):
+        with pytest.raises(JobError, match=r"job.excluded: b is excluded \(b opened another value\); leave it out"):
+            task.prepare(me)
+    (tmp_path / "job.excluded").write_text("\n")
+    task.prepare("a")
+
+
+def test_another_name_on_the_same_certificate_does_not_help(tmp_path: Path) -> None:
+    _, certificate = make_keys("mallory", tmp_path)
+    _, other = make_keys("carol", tmp_path)
+    path = tmp_path / "job.toml"
+    exclude(path, Endpoint("mallory", None, certificate), "late")
+    with pytest.raises(JobError, match="nina is excluded"):
+        check_excluded(path, [Endpoint("carol", None, other), Endpoint("nina", None, certificate)])
+    with pytest.raises(JobError, match="mallory is excluded"):
+        check_excluded(path, [Endpoint("mallory", None, other)])
+    check_excluded(path, [Endpoint("carol", None, other), Endpoint("nina", None, None)])

@@ -30,6 +30,7 @@ bench: $(VENV)/.dev
 	$(RUN) -m tests.bench.products
 	$(RUN) -m tests.bench.bench_samplers
 	$(RUN) -m tests.bench.bench_joint_noise
+	$(RUN) -m tests.bench.bench_bgn
 
 check-system:
 	@sh ./check-system.sh $(PYTHON)

@@ -33,9 +33,14 @@ def sensitivity(n: int, regularisation: Fraction, norm: Fraction) -> Fraction:
     return (2 * norm / n + 2 * Fraction(logistic.TOLERANCE)) / regularisation
 
 
+def lattice_bits(l2: Fraction, d: int) -> int:
+    """Fraction bits of a lattice that is fine beside the sensitivity `l2` of d real coordinates."""
+    return max(0, math.ceil((d << (2 * _FINENESS)) / l2**2).bit_length() // 2 + 1)
+
+
 def mechanism(l2: Fraction, d: int, epsilon: Fraction) -> tuple[GammaNorm, int]:
     """The noise on weights in units of 2^-bits, and bits, public: fine beside the sensitivity `l2`."""
-    bits = max(0, math.ceil((d << (2 * _FINENESS)) / l2**2).bit_length() // 2 + 1)
+    bits = lattice_bits(l2, d)
     return calibration.gamma_norm(calibration.lattice_l2(l2, d, bits), epsilon), bits
 
 

@@ -79,6 +79,7 @@ class Receiver:
     def _serve(self, raw: socket.socket) -> None:
         """One voter's connection; what a stranger does to it ends it and nothing else."""
         raw.settimeout(_IDLE_SECONDS)
+        _send_at_once(raw)
         try:
             with contextlib.suppress(OSError, EOFError), self._context.wrap_socket(raw, server_side=True) as connection:
                 while not self._done.is_set():
@@ -115,6 +116,7 @@ class Door:
         while True:
             try:
                 raw = socket.create_connection(address, timeout=_IDLE_SECONDS)
+                _send_at_once(raw)
                 return context.wrap_socket(raw)
             except ssl.SSLCertVerificationError:
                 raise PeerError(
@@ -172,6 +174,11 @@ def _exactly(connection: ssl.SSLSocket, count: int) -> bytes:
             raise EOFError
         view = view[got:]
     return bytes(buffer)
+
+
+def _send_at_once(raw: socket.socket) -> None:
+    """Without this the end of a message waits 40 ms for the acknowledgement of its beginning."""
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _reply(connection: ssl.SSLSocket, kept: bool, text: str) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import os
 import sqlite3
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -74,24 +74,29 @@ class Memo:
         records = [hmac.digest(self._digest_key, identifier.encode(), "sha256") for identifier in ids]
         _check_ids(ids, records, labels)
         fresh = law.draw(np.tile(labels, copies), random).reshape(copies, len(ids), law.width)
+        contexts = [hashlib.sha256(repr((law, copy)).encode()).digest() for copy in range(copies)]
         with self._transaction() as db:
             number = self._number(db, law)
-            rows = db.execute("SELECT record, copy, sealed FROM draws WHERE law = ?", (number,))
-            stored = {(record, copy): sealed for record, copy, sealed in rows}
             new = []
-            for i, record in enumerate(records):
-                for copy in range(copies):
-                    context = _context(record, law, copy)
-                    sealed = stored.get((record, copy))
+            for copy, context in enumerate(contexts):
+                rows = db.execute("SELECT record, sealed FROM draws WHERE law = ? AND copy = ?", (number, copy))
+                stored = dict(rows.fetchall())
+                nonces = memoryview(os.urandom(_NONCE_BYTES * len(records)))
+                values = fresh[copy]
+                for i, record in enumerate(records):
+                    sealed = stored.get(record)
                     if sealed is None:
-                        new.append((record, number, copy, self._seal(fresh[copy, i].tobytes(), context)))
+                        nonce = bytes(nonces[_NONCE_BYTES * i : _NONCE_BYTES * (i + 1)])
+                        sealed = nonce + self._cipher.encrypt(nonce, values[i].tobytes(), record + context)
+                        new.append((record, number, copy, sealed))
                     else:
-                        fresh[copy, i] = np.frombuffer(self._open(sealed, context), dtype=np.int64)
-            before = _most(db)
-            db.executemany("INSERT INTO draws VALUES (?, ?, ?, ?)", new)
-            after = _most(db)
-            if charge is not None and after != before:
-                charge(after[0] - before[0], after[1] - before[1])
+                        values[i] = np.frombuffer(self._open(sealed, record + context), dtype=np.int64)
+            if new:
+                before = _most(db)
+                db.executemany("INSERT INTO draws VALUES (?, ?, ?, ?)", sorted(new))  # in the order of its index
+                after = _most(db)
+                if charge is not None and after != before:
+                    charge(after[0] - before[0], after[1] - before[1])
         return fresh
 
     def spent(self) -> tuple[Fraction, Fraction]:
@@ -108,10 +113,6 @@ class Memo:
         row = (repr(law), str(law.epsilon), str(law.delta))
         db.execute("INSERT OR IGNORE INTO laws (law, epsilon, delta) VALUES (?, ?, ?)", row)
         return int(db.execute("SELECT number FROM laws WHERE law = ?", row[:1]).fetchone()[0])
-
-    def _seal(self, value: bytes, context: bytes) -> bytes:
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, value, context)
 
     def _open(self, sealed: bytes, context: bytes) -> bytes:
         try:
@@ -143,7 +144,9 @@ class Memo:
             for statement in _TABLES.strip().split(";\n"):
                 db.execute(statement)
             db.execute("CREATE TABLE key_check (sealed BLOB NOT NULL)")
-            db.execute("INSERT INTO key_check VALUES (?)", (self._seal(b"", b"key check"),))
+            nonce = os.urandom(_NONCE_BYTES)
+            sealed = nonce + self._cipher.encrypt(nonce, b"", b"key check")
+            db.execute("INSERT INTO key_check VALUES (?)", (sealed,))
             db.execute(f"PRAGMA user_version = {_VERSION}")
         elif version != _VERSION:
             raise MemoError(f"{self.path}: version {version} is not {_VERSION}: use the program that made the file")
@@ -154,10 +157,6 @@ class Memo:
             raise MemoError(
                 f"{self.path}: {_key_path(self.path).name} is another memo's key: put its own back"
             ) from None
-
-
-def _context(record: bytes, law: Perturbation, copy: int) -> bytes:
-    return hashlib.sha256(record + repr((law, copy)).encode()).digest()
 
 
 def _most(db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
@@ -173,13 +172,11 @@ def _most(db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
 def _check_ids(ids: Sequence[str], records: Sequence[bytes], labels: Integers) -> None:
     if len(ids) != len(labels):
         raise InputError(f"{len(ids)} record ids and {len(labels)} labels: need one of each a record")
-    places = defaultdict(list)
-    for i, record in enumerate(records):
-        places[record].append(i)
-    twice = [found for found in places.values() if len(found) > 1]
-    if twice:
+    if len(set(records)) < len(records):
+        counts = Counter(ids)
+        twice = [identifier for identifier, count in counts.items() if count > 1]
         raise InputError(
-            f"{len(twice)} record ids come more than once, {ids[twice[0][0]]!r} for one: r rows of one person would "
+            f"{len(twice)} record ids come more than once, {twice[0]!r} for one: r rows of one person would "
             "cost r times epsilon; keep one row an id"
         )
 

@@ -24,13 +24,16 @@ class Table:
         return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
+Part = str | Table | Figure
+
+
 @dataclass(frozen=True)
 class Page:
     """NAME.md: a title, then Markdown text, tables and figures in order."""
 
     name: str
     title: str
-    parts: tuple[str | Table | Figure, ...]
+    parts: tuple[Part, ...]
 
     def markdown(self) -> str:
         return "\n\n".join([f"# {self.title}", *self._blocks()]) + "\n"

@@ -84,7 +84,7 @@ def test_any_number_of_callers_that_never_finish_hold_nobody_up(visited: Visited
         visited.call(data)
     until(lambda: len(visited.door._pending) == MAX_PENDING)
     visited.visit()
-    assert threading.active_count() == visited.threads, "no thread a caller"
+    assert threading.active_count() <= visited.threads, "no thread a caller"
     assert len(visited.door._pending) <= MAX_PENDING
 
 

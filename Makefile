@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 	$(BIN)/smpc demo --out demo-out
 
 test: $(VENV)/.dev
-	$(RUN) -m pytest -q -m "not mpc and not long" --durations=5
+	$(RUN) -m pytest -q -n auto -m "not mpc and not long" --durations=5
 	$(RUN) -m pytest -q -m "mpc and not long" --durations=5
 
 test-long: $(VENV)/.dev

@@ -116,6 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--out", type=Path, help="file for the predictions (default: print them)")
     predict.set_defaults(command=_predict)
 
+    report = commands.add_parser("report", help="a run's results as one page to read: DIR/report.html")
+    report.add_argument("results", type=Path, metavar="DIR", help="folder that a run wrote with --out")
+    report.add_argument(
+        "--table", type=Path, help="a complete table of yours: also how the model does on it, in a page of its own"
+    )
+    report.set_defaults(command=_report)
+
     audit = commands.add_parser("audit", help="run a job's protocol on worst-case neighbours: claim against evidence")
     audit.add_argument("job", type=Path, help="job file (TOML)")
     audit.add_argument("--trials", type=int, default=20_000, help="runs of each neighbour (default 20,000)")
@@ -135,11 +142,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from launch.report.command import report_line
     from launch.run import run_locally
     from launch.summary import summary
 
     run_locally(options.job, options.out)
-    print(summary(options.out))
+    print(f"{summary(options.out)}\n\n{report_line(options.out)}")
 
 
 def _party(options: argparse.Namespace) -> None:
@@ -225,6 +233,12 @@ def _predict(options: argparse.Namespace) -> None:
         print(text, end="")
     else:
         options.out.write_text(text, encoding="utf-8")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from launch.report.command import report
+
+    print(report(options.results, options.table))
 
 
 def _audit(options: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from launch.job import load_job
 from launch.outputs import check_free
 from launch.own_table import held_tables, own_table
 from launch.pool import Pool
+from launch.report.command import report_line
 from launch.run import run_locally
 from launch.summary import summary
 from protocols import functional
@@ -49,9 +50,9 @@ def run_demo(out: Path, seeds: int) -> None:
     )
     start = time.perf_counter()
     run_locally(job_path, out / "release")
-    print(
-        f"{summary(out / 'release')}\n\nthe job took {time.perf_counter() - start:.1f} s, processes started and ended\n"
-    )
+    seconds = time.perf_counter() - start
+    print(f"{summary(out / 'release')}\n\nthe job took {seconds:.1f} s, processes started and ended")
+    print(f"{report_line(out / 'release')}\n")
     _compare(job.cast, task, table, test, seeds)
 
 

@@ -42,6 +42,17 @@ class Transcript:
     def to_jsonl(self) -> str:
         return "".join(json.dumps(asdict(entry)) + "\n" for entry in self.messages)
 
+    @classmethod
+    def from_jsonl(cls, text: str) -> Transcript:
+        """The transcript that `to_jsonl` wrote; raises ValueError, TypeError or KeyError for anything else."""
+        lines = (json.loads(line) for line in text.splitlines())
+        entries = [Message(**{**e, "shape": tuple(e["shape"]), "noise": tuple(e["noise"])}) for e in lines]
+        for e in entries:
+            texts, sizes = (e.verb, e.sender, e.receiver, e.message, *e.noise), e.shape
+            if not all(isinstance(t, str) for t in texts) or not all(isinstance(n, int) and n >= 0 for n in sizes):
+                raise ValueError(f"{e}: has a name that is no text, or a size that is none")
+        return cls(entries)
+
 
 def table(docstring: str) -> list[tuple[str, str]]:
     """(from -> to, message) of every row of a protocol docstring's table."""

@@ -46,9 +46,10 @@ def least_squares(tables: dict[str, Path]) -> Floats:
     return result
 
 
-def test_run_writes_four_files_and_says_what_is_in_them(finished_run: Finished) -> None:
+def test_run_writes_four_files_and_a_report_and_says_what_is_in_them(finished_run: Finished) -> None:
     out = finished_run.out["run"]
-    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "report.html"])
+    assert finished_run.printed.endswith("report: results/report.html\n")
     assert [path.name for path in out.parent.glob(".*")] == []
     model = read(out / "model.json")
     for name, value in model["coefficients"].items():

@@ -45,3 +45,18 @@ def test_a_record_holds_shapes_and_names_only() -> None:
         "shape": [3, 2],
         "noise": ["ann"],
     }
+
+
+def test_what_was_written_is_read_back() -> None:
+    transcript = Transcript(
+        [Message("reveal", "P_k", "server", "sum", (3, 2), ("ann",)), Message("a", "b", "c", "d", ())]
+    )
+    assert Transcript.from_jsonl(transcript.to_jsonl()) == transcript
+    assert Transcript.from_jsonl("") == Transcript()
+
+
+@pytest.mark.parametrize("change", [{"shape": [1.5]}, {"shape": [-1]}, {"sender": None}, {"noise": [1]}, {"extra": 1}])
+def test_a_line_that_is_no_message_is_refused(change: dict[str, object]) -> None:
+    line = json.loads(Transcript([Message("send", "P_k", "P_l", "x", (2,))]).to_jsonl())
+    with pytest.raises((ValueError, TypeError)):
+        Transcript.from_jsonl(json.dumps(line | change))

@@ -11,6 +11,7 @@ from smpc.bgn.modes import MODES, Keys
 from smpc.bgn.session import BgnSession
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
+from smpc.engine.network_session import NetworkSession
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
 from smpc.fixedpoint import RING, Room
@@ -65,7 +66,7 @@ class Backend:
         if self.keys is not None:
             library()
 
-    def session(self, cast: Cast, network: Network, agreement: Agreement) -> CryptenSession:
+    def session(self, cast: Cast, network: Network, agreement: Agreement) -> NetworkSession:
         """This participant's session. It sends nothing yet."""
         if self.keys is None:
             return CryptenSession(cast, network, agreement)

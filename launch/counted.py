@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from smpc.cost import CostReport
-from smpc.engine.session import CryptenSession
+from smpc.engine.network_session import NetworkSession
 from smpc.forecast import Forecast
 from smpc.session import Session
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def counted_run(
-    session: CryptenSession, forecast: Forecast | None, text: Callable[[Session], T]
+    session: NetworkSession, forecast: Forecast | None, text: Callable[[Session], T]
 ) -> tuple[T, CostReport]:
     """What text(session) returns, and the costs; `forecast` has counted the text's messages (None: no formulas).
 

@@ -26,7 +26,7 @@ from smpc.bgn.modes import Keys
 from smpc.bgn.upload import upload_bytes
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
-from smpc.engine.session import CryptenSession
+from smpc.engine.network_session import NetworkSession
 from smpc.errors import InputError
 from smpc.fixedpoint import check_sum
 from smpc.products import MASKED, ProductPlan, own_gram
@@ -37,8 +37,8 @@ from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
 _VALUES = "values"
 
 
-class BgnSession(CryptenSession):
-    """One participant's session: what is local, sent or published goes as there; products and openings do not.
+class BgnSession(NetworkSession):
+    """One participant's session: values stay with their holders, products are made and opened as the mode says.
 
     `random` is the source of noise (for tests); keys and encryption always use the operating system's.
     """
@@ -126,6 +126,15 @@ class BgnSession(CryptenSession):
 
     def _total(self, shares: Sequence[Entries]) -> Entries:
         raise _unsupported("total")
+
+    def _adopt(self, shares: Mapping[str, Held[Integers]]) -> Entries:
+        raise _unsupported("adopt")
+
+    def _square(self, share: Entries) -> Entries:
+        raise _unsupported("square")
+
+    def _argmax(self, shared: Shared) -> Entries:
+        raise _unsupported("argmax")
 
     def _linear(self, share: Entries, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> Entries:
         raise _unsupported("linear")

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
-from mechanisms.randomness import RandomWords, SecureRandom
-from smpc.cost import CostReport, joint_noise_bytes, product_bytes
+from mechanisms.randomness import RandomWords
+from smpc.cost import joint_noise_bytes, product_bytes
 from smpc.engine.crossproduct import Correlation, multiply
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
+from smpc.engine.network_session import NetworkSession
 from smpc.engine.requests import Requests
 from smpc.engine.sharing import Sharing
 from smpc.products import ProductPlan, own_gram, places
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Noise, Posted, Session, Shared, unwrap, value_of
+from smpc.session import Cast, Held, Noise, Shared, value_of
 
 T = TypeVar("T")
 
 
-class CryptenSession(Session):
+class CryptenSession(NetworkSession):
     """One participant's session: a party holds shares, the server none."""
 
     def __init__(
         self, cast: Cast, network: Network, agreement: Agreement, *, random: RandomWords | None = None
     ) -> None:
-        super().__init__(cast)
-        self.network = network
-        self.me = network.me
-        self.is_party = self.me in cast.parties
-        self.cost = CostReport(self.me, handshake_bytes=network.sent())
-        self._agreement = agreement
-        self._own_random = random or SecureRandom()
-        self._tosses = 0
+        super().__init__(cast, network, agreement, random=random)
         if self.is_party and cast.dealer is not None:
             self._sharing = Sharing(self.me, cast.parties, agreement)
             self._seed = agreement.key(cast.dealer, "dealer")
@@ -53,20 +46,6 @@ class CryptenSession(Session):
         self._provider = DealerProvider(self.network, dealer, self._seed, self._requests)
         install(communicator, self._provider, self._sharing)
 
-    def report(self) -> CostReport:
-        """The costs so far; handshake bytes are counted apart."""
-        self.network.account(self.cost)
-        self.cost.seconds = dict(self.seconds)
-        return self.cost
-
-    @contextmanager
-    def counted(self, operation: str, predicted: int, receivers: Sequence[str]) -> Iterator[None]:
-        """Set what goes to `receivers` inside the block, counted at the sockets, beside the formula's bytes."""
-        before = self.network.sent_on_purpose()
-        yield
-        after = self.network.sent_on_purpose()
-        self.cost.compare(operation, predicted, sum(after[name] - before[name] for name in receivers))
-
     # shares as CrypTen's tensors
 
     def _tensor(self, share: Integers, bits: int = 0) -> Any:
@@ -79,17 +58,6 @@ class CryptenSession(Session):
         return np.asarray(share.share.numpy(), dtype=np.int64)
 
     # the verbs
-
-    def _enter(self, step: str, shape: tuple[int, ...]) -> None:
-        self.network.enter(step, shape)
-
-    def _at(self, party: str, f: Callable[..., T], args: tuple[Any, ...]) -> Held[T]:
-        if party != self.me:
-            return Held(party)
-        return Held(party, f(*(unwrap(argument) for argument in args)))
-
-    def _random(self, party: str) -> Held[RandomWords]:
-        return Held(party, self._own_random if party == self.me else None)
 
     def correlate(self, plan: ProductPlan) -> Correlation:
         """Ask the dealer for one product's corrections: no data needed, so it can be done ahead."""
@@ -195,17 +163,6 @@ class CryptenSession(Session):
             noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
         return self._tensor(share + noise.reshape(share.shape))
 
-    def _toss(self) -> dict[str, Held[bytes]]:
-        from smpc.coin_tossing import toss
-
-        self._tosses += 1
-        seed = None
-        if self.is_party:
-            session = self._agreement.nonce + self._tosses.to_bytes(8, "big")
-            value = self._own_random.words(4).tobytes()
-            seed = toss(self.network, self.cast.parties, session, value, SecureRandom())
-        return {party: Held(party, seed if party == self.me else None) for party in self.cast.parties}
-
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
         label = self.network.step  # names the message, so that parties that open different values both show theirs
         total = np.zeros(shared.shape, dtype=np.int64)
@@ -232,39 +189,3 @@ class CryptenSession(Session):
         if self.me == self.cast.parties[0]:
             self.network.send(self.cast.server, "bit", np.array([zero], dtype=np.int64))
         return zero
-
-    def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
-        if held.holder == to:
-            return held
-        if held.holder == self.me:
-            self.network.send(to, message, _exactly(value_of(held), np.int64, shape, message))
-        if to != self.me:
-            return Held(to)
-        return Held(to, self.network.receive(held.holder, message, np.int64, shape))
-
-    def _post(self, posted: Posted) -> None:
-        if posted.held.holder == self.me:
-            value = _exactly(value_of(posted.held), posted.dtype, posted.shape, posted.message)
-            self.network.send(posted.to, posted.message, value)
-
-    def _collect(self, posted: Posted) -> Held[Any]:
-        if posted.to != self.me:
-            return Held(posted.to)
-        sender, message = posted.held.holder, posted.message
-        return Held(self.me, self.network.receive(sender, message, posted.dtype, posted.shape, scripted=False))
-
-    def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
-        if held.holder != self.me:
-            return np.asarray(self.network.receive(held.holder, message, np.float64, shape), dtype=np.float64)
-        value = _exactly(value_of(held), np.float64, shape, message)
-        for name in filter(None, (*self.cast.parties, self.cast.server)):
-            if name != self.me:
-                self.network.send(name, message, value)
-        return np.array(value, dtype=np.float64)
-
-
-def _exactly(value: Any, dtype: Any, shape: tuple[int, ...], message: str) -> npt.NDArray[Any]:
-    array = np.array(value, order="C")  # a copy: it may wait in a queue while the script changes its own
-    if array.dtype != dtype or array.shape != shape:
-        raise TypeError(f"'{message}' is {array.dtype} {array.shape}, the script says {np.dtype(dtype)} {shape}")
-    return array

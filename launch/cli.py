@@ -75,6 +75,23 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("name", help="the participant's name in the job")
     new.add_argument("--dir", type=Path, default=Path(), help="folder to write to (default: here)")
     new.set_defaults(command=_new_keys)
+    for action, what, command in (
+        ("sealing", "write NAME.seal (secret) and print the public key: what voters seal ballots to", _sealing_key),
+        ("voter", "write NAME.voter (secret) and print the voter's line for the roster", _voter_key),
+    ):
+        made = actions.add_parser(action, help=what)
+        made.add_argument("name", help="the compute party's or the voter's name in the job")
+        made.add_argument("--dir", type=Path, default=Path(), help="folder to write to (default: here)")
+        made.set_defaults(command=command)
+
+    vote = commands.add_parser("vote", help="label an ensemble job's samples with your classifier, in secret")
+    vote.add_argument("job", type=Path, help="job file (TOML), the same for everybody")
+    vote.add_argument("--as", dest="name", required=True, help="your name in the roster")
+    vote.add_argument("--model", type=Path, required=True, help="a fitted scikit-learn classifier, written by joblib")
+    vote.add_argument("--aux", type=Path, help="the samples on this host (default: where the job file has them)")
+    vote.add_argument("--key", type=Path, help="your signing key; default: NAME.voter here")
+    vote.add_argument("--seconds", type=float, default=60.0, help="how long to try to reach the parties (default 60)")
+    vote.set_defaults(command=_vote)
 
     ledger = commands.add_parser("ledger", help="what a party's data sets have cost so far, and their caps")
     actions = ledger.add_subparsers(required=True, metavar="ACTION")
@@ -188,6 +205,29 @@ def _new_keys(options: argparse.Namespace) -> None:
 
     key, certificate = make_keys(options.name, options.dir)
     print(f"{key}  secret: keep it on this host\n{certificate}  give it to the others: the job file names it")
+
+
+def _sealing_key(options: argparse.Namespace) -> None:
+    from launch.ballot_keys import make_sealing_key
+
+    path, public = make_sealing_key(options.name, options.dir)
+    print(f'{path}  secret: keep it beside the certificate on this host\nsealing_key = "{public}"')
+
+
+def _voter_key(options: argparse.Namespace) -> None:
+    from launch.ballot_keys import make_voter_key
+
+    path, line = make_voter_key(options.name, options.dir)
+    print(f"{path}  secret: keep it\n{line}")
+
+
+def _vote(options: argparse.Namespace) -> None:
+    from launch.vote import vote
+
+    receipts = vote(
+        options.job, options.name, options.model, table=options.aux, key=options.key, seconds=options.seconds
+    )
+    print("\n".join(receipts))
 
 
 def _show_ledger(options: argparse.Namespace) -> None:

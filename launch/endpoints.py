@@ -30,20 +30,21 @@ def read_endpoint(fields: Fields, path: Path) -> Endpoint:
     name = fields.text("name")
     if not NAME.fullmatch(name):
         raise fields.fail("name", NAME_RULE)
-    address = _address(fields) if fields.has("address") else None
+    address = read_address(fields, "address") if fields.has("address") else None
     certificate = path.parent / fields.text("certificate") if fields.has("certificate") else None
     return Endpoint(name, address, certificate)
 
 
-def _address(fields: Fields) -> Address:
-    host, _, port = fields.text("address").rpartition(":")
+def read_address(fields: Fields, key: str) -> Address:
+    """host:port of a key that must be there."""
+    host, _, port = fields.text(key).rpartition(":")
     if (
         len(host) > 253
         or not _HOST.fullmatch(host)
         or not re.fullmatch("[0-9]{1,5}", port)
         or not 1 <= int(port) <= 65535
     ):
-        raise fields.fail("address", "host:port with a port from 1 to 65535, like 10.0.0.7:7001 or [fd00::7]:7001")
+        raise fields.fail(key, "host:port with a port from 1 to 65535, like 10.0.0.7:7001 or [fd00::7]:7001")
     return host.strip("[]"), int(port)
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from launch.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_endpoint
+from launch.ensemble_task import EnsembleTask
 from launch.fields import MAX_NAME, Fields, JobError
 from launch.functional_task import FunctionalTask
 from launch.release_task import ReleaseTask
@@ -20,7 +21,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PROTOCOLS: dict[str, type[Task]] = {"functional": FunctionalTask, "data_release": ReleaseTask}
+PROTOCOLS: dict[str, type[Task]] = {
+    "functional": FunctionalTask,
+    "data_release": ReleaseTask,
+    "ensemble": EnsembleTask,
+}
 _TABLES = ("job", "server", "dealer", "party", "network")
 _KEYS = ("name", "protocol")
 

@@ -65,7 +65,7 @@ def _party(path: Path, number: int, item: Any) -> PartySpec:
     where = f"{path}: [[party]] {number}"
     fields = Fields(where, item, _KEYS)
     endpoint = read_endpoint(fields, path)
-    columns = _columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
+    columns = read_columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
     identifier = fields.text("id", longest=MAX_NAME)
     if identifier in {column.name for column in columns}:
         raise JobError(
@@ -81,7 +81,8 @@ def _party(path: Path, number: int, item: Any) -> PartySpec:
     )
 
 
-def _columns(where: str, table: Any) -> tuple[Column, ...]:
+def read_columns(where: str, table: Any) -> tuple[Column, ...]:
+    """The columns and public bounds of a table NAME = [low, high]."""
     if not isinstance(table, Mapping) or not table:
         raise JobError(f"{where}: must be a table of NAME = [low, high], the public bounds; at least one")
     columns = []

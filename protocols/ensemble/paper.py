@@ -9,7 +9,7 @@ opens neither and needs far less noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -135,7 +135,12 @@ class PaperPlan:
 def release(s: Session, boxes: Mapping[str, Held[Box]], plan: PaperPlan) -> EnsembleRelease:
     """A perturbed minimiser from the ballots in the parties' boxes."""
     s.agree("plan", plan.budget, plan.labels, plan.constants, plan.regularisation, plan.poll.job)
-    return _soft(s, boxes, plan) if plan.labels == "soft" else _majority(s, boxes, plan)
+    return script(plan.labels)(s, boxes, plan)
+
+
+def script(labels: str) -> Callable[[Session, Mapping[str, Held[Box]], PaperPlan], EnsembleRelease]:
+    """The protocol's text for these labels."""
+    return {"soft": _soft, "majority": _majority}[labels]
 
 
 def _soft(s: Session, boxes: Mapping[str, Held[Box]], plan: PaperPlan) -> EnsembleRelease:

@@ -31,7 +31,7 @@ from smpc.errors import InputError
 from smpc.ring import Integers
 from smpc.session import Held, Session, Shared
 
-BATCH_ENTRIES = 1 << 20  # at once: 8 MB a share, and a few times that while they are squared
+BATCH_ENTRIES = 1 << 19  # at once: 4 MB a share, and a few times that while they are squared
 BATCH_SECONDS = 5.0  # how long the first party waits for a batch to fill
 
 

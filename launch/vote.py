@@ -1,0 +1,37 @@
+"""`smpc vote`: one voter's classifier labels the public samples, and the ballot goes to the compute parties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from launch.ballot_keys import VOTER, read_voter_key
+from launch.ensemble_task import EnsembleTask
+from launch.job import load_job
+from protocols.ensemble.voter import labels, load_classifier
+from smpc.ballots import envelope, shares
+from smpc.ballots.wire import hand_in
+from smpc.errors import InputError
+
+
+def vote(job_path: Path, voter: str, model: Path, *, table: Path | None, key: Path | None, seconds: float) -> list[str]:
+    """Hand in the ballot of `voter`; the receipts. What the model says leaves this host as shares only.
+
+    The model is a fitted scikit-learn classifier in a joblib file, trained on the job's columns in their order and
+    units; `table` is where this host has the samples, `key` the voter's own.
+    """
+    task = load_job(job_path).task
+    if not isinstance(task, EnsembleTask):
+        raise InputError(f"{job_path}: is no ensemble job: only these take votes")
+    if voter not in task.voters:
+        raise InputError(f"--as {voter}: is no voter in {task.roster}; register the line that `smpc keys voter` prints")
+    signer = read_voter_key(key or Path(f"{voter}{VOTER}"))
+    if signer.public_key() != task.voters[voter]:
+        raise InputError(f"--as {voter}: this key is not the one that {task.roster} lists for {voter}")
+    samples = task.table.at(table)
+    poll = task.poll(samples.load())
+    votes = poll.encode(labels(load_classifier(model), samples.features(), task.classes))
+    contents = shares.split(votes, poll.parties)
+    ballot = envelope.make(contents, job=poll.job, voter=voter, key=signer, seals=poll.seals)
+    addresses = {party.name: party.ballots for party in task.parties}
+    certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}
+    return hand_in(ballot, addresses, certificates, seconds=seconds)

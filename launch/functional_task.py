@@ -149,7 +149,7 @@ class FunctionalTask(Task):
         if self.backend.keys is not None:
             if plan.noise != "shares":
                 raise InputError(
-                    f"noise = {plan.noise!r}: its steps on backend = 'bgn' are in docs/protocols/bgn.md only"
+                    f"noise = {plan.noise!r}: no table of its steps on backend = 'bgn' here, see docs/protocols/bgn.md"
                 )
             table = self.backend.keys.table
         return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))

@@ -9,7 +9,7 @@ step  from -> to      message             the receiver learns
 4     P_k -> server   encrypted columns   nothing: encrypted under the joint keys
 5     server -> P_k   encrypted sums      nothing: it lacks t - 1 shares
 6     P_k -> P_l      noisy sums          the same: from one party to the next, each adds its noise and makes them fresh
-7     P_k -> all      final sums          the same: from the last party to those who decrypt, and to whom it opens to
+7     P_k -> all      final sums          the same: from the last party to those who decrypt and whom they open for
 8     P_k -> server   partial decryption  of fresh sums: uniform
 9     server -> P_k   combined decryption uniform, too
 10    P_k -> server   last decryption     with 9, the sums with all noises, epsilon-DP
@@ -19,7 +19,7 @@ step  from -> to      message             the receiver learns
 Any t parties open everything that any of them sees, before noise too: the server's ciphertexts, and with the first
 party the sums of step 5. Less than t, with the server, learn what the server does. A lost participant ends the job
 whatever t is: t < K makes openings cheaper, not more robust. Cost an opened entry: 2.3 KB and 7 powers in GT from each
-party to the next; 3 powers, 6 for their proofs and 1.7 KB from each of t; 9 t powers at whoever it opens to.
+party to the next; 6 powers, proofs included, and 1.7 KB from each of t; 9 t powers at whoever they open for.
 """
 
 from __future__ import annotations

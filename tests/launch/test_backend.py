@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from launch.explain import explain
 from launch.fields import JobError
 from launch.functional_task import FunctionalTask
 from launch.job import Job, load_job
 from smpc.bgn.dlog import WINDOW_BITS
+from smpc.bgn.mcl import CurveUnavailable
 from smpc.bgn.modes import Keys
 from smpc.errors import InputError
+from smpc.transcript import table
 from tests.launch.jobs import valid_job, write_job
 
 
@@ -116,6 +120,29 @@ def test_bits_are_chosen_so_that_sums_can_be_decrypted(tmp_path: Path, rows: int
     assert rows * 4**plan.bits < 2**WINDOW_BITS
     with pytest.raises(InputError, match=r"fraction_bits = 21: .* can leave the window .*; fraction_bits = \d+ fits"):
         loaded(tmp_path, bgn_job(fraction_bits=21))[1].plan(rows)
+
+
+@pytest.mark.parametrize("mode", ["pair", "threshold", "linear"])
+def test_explain_shows_the_modes_messages(tmp_path: Path, mode: str) -> None:
+    text = explain(write_job(tmp_path, bgn_job(mode=mode)), 100)
+    for route, message in table(Keys(mode).table):
+        assert re.search(rf"{route} +{message}", text), message
+    assert "dealer    nobody" in text and "SXDH" in text
+
+
+def test_explain_has_no_table_of_the_papers_order(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^noise = 'paper': no table .* see docs/protocols/bgn\.md$"):
+        explain(write_job(tmp_path, bgn_job(noise="paper")), 100)
+
+
+def test_a_library_that_fails_is_told_before_any_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise CurveUnavailable("the pairing library fails its check (bilinearity): install pymcl==1.0.2")
+
+    monkeypatch.setattr("launch.backend.library", broken)
+    with pytest.raises(CurveUnavailable, match="install pymcl"):
+        loaded(tmp_path, bgn_job())[1].prepare("server")
+    loaded(tmp_path, valid_job())[1].prepare("server")
 
 
 def test_public_factors_take_their_room(tmp_path: Path) -> None:

@@ -89,13 +89,14 @@ def test_parties_in_shells_of_their_own_end_with_the_same_files(tables: dict[str
 @pytest.mark.parametrize(
     ("own", "told"),
     [
-        ({"mode": "linear"}, "mode: p1 has pair, p2 has linear"),
-        ({"mode": "threshold"}, "mode: p1 has pair, p2 has threshold"),
+        ({"mode": "linear", "threshold": None}, "mode: p1 has threshold, p2 has linear"),
+        ({"threshold": 2}, "threshold: p1 has all parties, p2 has 2"),
     ],
 )
 def test_another_mode_shows_both_sides(own: dict[str, Any], told: str, tables: dict[str, Path], tmp_path: Path) -> None:
-    with Shells(tmp_path, bgn_job_of(tables, job={"mode": "pair"}, start_deadline=60)) as shells:
-        write_job(shells.folders["p2"], {**shells.job, "job": {**shells.job["job"], **own}})
+    with Shells(tmp_path, bgn_job_of(tables, job={"mode": "threshold"}, start_deadline=60)) as shells:
+        mine = {key: value for key, value in {**shells.job["job"], **own}.items() if value is not None}
+        write_job(shells.folders["p2"], {**shells.job, "job": mine})
         shells.start()
         shells.all_end(shells.names, PATIENCE)
         for name in shells.names:

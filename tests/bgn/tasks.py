@@ -13,7 +13,7 @@ from protocols.functional import fit
 from protocols.options import Options
 from protocols.plan import Plan
 from protocols.schema import Floats, Schema
-from smpc.bgn import linear, pair_mode
+from smpc.bgn import linear, pair_mode, threshold_mode
 from smpc.bgn.curve import GT, Group
 from smpc.bgn.decrypt import Partial
 from smpc.bgn.dlog import WINDOW
@@ -57,11 +57,13 @@ def gram_of(pool_session: Any, columns: Mapping[str, Any], bits: int, receiver: 
     return (value_of(opened) if s.me == receiver else None), s.cost.warnings()
 
 
-def openings_of(pool_session: Any, columns: Mapping[str, Any], frames: list[Any]) -> dict[str, Any]:
-    """What this process received and sent while `gram_of` ran, by label: the last one of each."""
-    gram_of(pool_session, columns, 4, "server")
-    labels = (pair_mode.SUMS, pair_mode.NOISY, pair_mode.PARTIAL)
-    return {frame.label: frame.payload.copy() for _, _, frame in frames if frame.label in labels}
+def openings_of(pool_session: Any, columns: Mapping[str, Any], keys: Keys, frames: list[Any]) -> list[Any]:
+    """The ciphertexts that this process received while `gram_of` ran, in order: label and elements (n, 4, 576)."""
+    gram_of(pool_session, columns, 4, "server", keys)
+    labels = (pair_mode.SUMS, pair_mode.NOISY, pair_mode.PARTIAL, threshold_mode.FINAL)
+    seen = [(f.label, f.payload.reshape(-1)) for direction, _, f in frames if direction == "received"]
+    size = 8 * 4 * GT.size
+    return [(label, m[:size].reshape(8, 4, -1).copy()) for label, m in seen if label in labels and m.nbytes >= size]
 
 
 def inner_of(pool_session: Any, x: Any, y: Any, names: tuple[str, str], keys: Keys) -> Any:

@@ -154,21 +154,23 @@ def test_what_the_backend_cannot_do_is_refused_before_anything_is_sent(three: Po
         assert messages[5].startswith("InputError: linear: the bgn backend")
 
 
-def test_each_of_the_two_makes_the_sums_fresh_even_without_noise() -> None:
-    """No component of a ciphertext survives: not from the server to k, not from l to what k decrypts partly."""
+@pytest.mark.parametrize(
+    ("keys", "path"),
+    [
+        (Keys("pair"), [("bob", "encrypted sums"), ("ann", "noisy sums"), ("bob", "partial decryption")]),
+        (Keys("threshold"), [("ann", "encrypted sums"), ("bob", "noisy sums"), ("server", "final sums")]),
+    ],
+    ids=["pair", "threshold"],
+)
+def test_every_party_makes_the_sums_fresh_even_without_noise(keys: Keys, path: list[tuple[str, str]]) -> None:
+    """No component of a ciphertext survives from one receiver to the next, up to what is decrypted."""
     parts = {name: columns(i, 2, 5, 16) for i, name in enumerate(("ann", "bob"))}
     with Pool(Cast(tuple(parts), dealer=None), record=True) as pool:
-        seen = pool.run(tasks.openings_of, columns=parts)["bob"]
-    size = 4 * GT.size
-    stages = [
-        seen[pair_mode.SUMS].reshape(-1, 4, GT.size),
-        seen[pair_mode.NOISY].reshape(-1, 4, GT.size),
-        seen[pair_mode.PARTIAL][: 8 * size].reshape(-1, 4, GT.size),
-    ]
-    assert [len(stage) for stage in stages] == [8, 8, 8]  # both orders of 2 x 2 columns
-    elements = {element.tobytes() for stage in stages[1:] for element in stage.reshape(-1, GT.size)}
-    assert len(elements) == 2 * 8 * 4
-    assert elements.isdisjoint(element.tobytes() for element in stages[0].reshape(-1, GT.size))
+        seen = pool.run(tasks.openings_of, columns=parts, keys=keys)
+    stages = [dict(seen[receiver])[label] for receiver, label in path]  # both orders of 2 x 2 columns: 8 sums
+    elements = [element.tobytes() for stage in stages[1:] for element in stage.reshape(-1, GT.size)]
+    assert len(set(elements)) == len(elements) == 2 * 8 * 4
+    assert set(elements).isdisjoint(element.tobytes() for element in stages[0].reshape(-1, GT.size))
 
 
 @pytest.mark.parametrize(

@@ -63,11 +63,22 @@ def joint_noise_bytes(law: JointLaplace, count: int) -> int:
     return total
 
 
+def peak_memory() -> int:
+    """The most memory that this process has had so far, in bytes; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return 0
+
+
 @dataclass
 class CostReport:
     """One participant's costs: bytes to each peer at the socket, rounds, seconds a phase, formula against counter.
 
-    `rounds` counts messages that had to wait for another: the longest chain of messages before this participant's end.
+    `waited`: seconds idle for others; `sockets`: seconds in TLS and the kernel; both are parts of the phases' seconds (a
+    background thread has some of the latter). `peak_memory`: bytes of the process so far, 0 where the system does not
+    tell. `rounds` counts messages that had to wait for another: the longest chain before this participant's end.
     """
 
     party: str
@@ -77,6 +88,8 @@ class CostReport:
     rounds: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     waited: float = 0.0
+    sockets: float = 0.0
+    peak_memory: int = 0
     predicted: dict[str, int] = field(default_factory=dict)
     counted: dict[str, int] = field(default_factory=dict)
 

@@ -36,6 +36,7 @@ class Link:
         self.sent_frames = 0
         self.received_bytes = 0
         self.waiting = 0  # bytes to be written
+        self.busy = 0.0  # seconds spent in TLS and the kernel
         self._backlog = 0
         self._torn = False
         self._outgoing: deque[memoryview] = deque()
@@ -72,7 +73,9 @@ class Link:
                 if not self._outgoing:
                     break
                 view = self._outgoing[0]
+                start = time.perf_counter()
                 count = self.connection.send(view)
+                self.busy += time.perf_counter() - start
                 self.sent_bytes += wire_bytes(count)
                 self.waiting -= count
                 if count == len(view):
@@ -121,12 +124,14 @@ class Link:
 
     def _receive(self) -> tuple[int, PeerError | None]:
         with self._lock:
+            start = time.perf_counter()
             try:
                 count = self.connection.recv_into(self._reader.buffer())
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return 0, None
             except (OSError, ssl.SSLError) as error:
                 return 0, PeerError(f"{self.peer}: connection lost ({_reason(error)})")
+            self.busy += time.perf_counter() - start
         return count, None if count else PeerError(f"{self.peer}: connection closed before the end of the job")
 
     def take(self) -> Frame:

@@ -15,7 +15,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from smpc.cost import CostReport
+from smpc.cost import CostReport, peak_memory
 from smpc.engine import public_json
 from smpc.engine.frames import MAX_LABEL, MAX_ROUND, Array, Frame, Kind
 from smpc.engine.link import Link
@@ -67,6 +67,11 @@ class Network:
     @property
     def peers(self) -> tuple[str, ...]:
         return tuple(name for name in self.order if name != self.me)
+
+    @property
+    def busy(self) -> float:
+        """Seconds in TLS and the kernel so far, on all links; none of them is in `waited`."""
+        return sum(link.busy for link in self._links.values())
 
     @property
     def step(self) -> str:
@@ -160,7 +165,8 @@ class Network:
         cost.bytes_sent = {name: count - cost.handshake_bytes[name] for name, count in self.sent().items()}
         cost.messages_sent = self.sent_frames()
         cost.rounds = self.round
-        cost.waited = self.waited
+        cost.waited, cost.sockets = self.waited, self.busy
+        cost.peak_memory = peak_memory()
 
     def finish(self) -> None:
         """Say goodbye, wait for everybody else's, close."""
@@ -238,11 +244,11 @@ class Network:
 
     def _next(self, peer: str, label: str) -> Frame:
         link = self._links[peer]
-        start = time.monotonic()
+        start, busy = time.monotonic(), self.busy
         self._await(peer, label)
         if not link.inbox:
             self._check()
             raise PeerError(f"{peer} ended its job while {self.me} waits for '{label}': it ran another script")
         frame = link.take()
-        self.waited += time.monotonic() - start
+        self.waited += time.monotonic() - start - (self.busy - busy)
         return frame

@@ -18,6 +18,7 @@ from protocols.options import LOSSES
 from smpc.errors import InputError, SmpcError
 
 INTERRUPTED = 130
+_TRACE = "also write trace.json: who did what when, for ui.perfetto.dev"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run every participant of a job on this machine")
     run.add_argument("job", type=Path, help="job file (TOML)")
     run.add_argument("--out", type=Path, required=True, help="new folder for the results")
+    run.add_argument("--trace", action="store_true", help=_TRACE)
     run.set_defaults(command=_run)
 
     party = commands.add_parser("party", help="take part in a job as one participant")
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     party.add_argument("--as", dest="name", required=True, help="whose part to play: a party, the server or the dealer")
     party.add_argument("--key", type=Path, help="private key; default: NAME.key beside the certificate")
     party.add_argument("--out", type=Path, required=True, help="new folder for the results")
+    party.add_argument("--trace", action="store_true", help=_TRACE)
     for internal in ("--endpoints", "--listen-fd", "--progress-fd"):  # how `smpc run` starts a participant
         party.add_argument(internal, help=argparse.SUPPRESS)
     party.set_defaults(command=_party)
@@ -146,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.set_defaults(command=_audit)
 
     reproduce = commands.add_parser("reproduce", help="measure a paper's comparisons: one page with tables and figures")
-    reproduce.add_argument("protocol", choices=["functional", "split"], help="whose page")
+    reproduce.add_argument("protocol", choices=["functional", "data_release", "split"], help="whose page")
     reproduce.add_argument("--out", type=Path, required=True, help="new folder for the page and its figures")
     reproduce.add_argument("--quick", action="store_true", help="few seeds and small tables: under two minutes")
     reproduce.set_defaults(command=_reproduce)
@@ -163,7 +166,7 @@ def _run(options: argparse.Namespace) -> None:
     from launch.run import run_locally
     from launch.summary import summary
 
-    run_locally(options.job, options.out)
+    run_locally(options.job, options.out, trace=options.trace)
     print(f"{summary(options.out)}\n\n{report_line(options.out)}")
 
 
@@ -196,7 +199,13 @@ def _party(options: argparse.Namespace) -> None:
         return listen(endpoints.addresses[options.name])
 
     take_part(
-        job, Identity(options.name, key, certificate), endpoints, listener, options.out, Progress(options.name, pipe)
+        job,
+        Identity(options.name, key, certificate),
+        endpoints,
+        listener,
+        options.out,
+        Progress(options.name, pipe),
+        trace=options.trace,
     )
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 from launch.job import Job
 from launch.outputs import check_free, cost_json, write_folder
 from launch.progress import Progress
+from launch.trace import NAME as TRACE
+from launch.trace import trace_json
 from smpc.engine.dealer import Dealer
+from smpc.engine.recorder import Recorder
 from smpc.engine.start import join
 from smpc.engine.tls import Address, Identity, fingerprint
 
@@ -35,15 +38,19 @@ def take_part(
     listener: Callable[[], socket.socket],
     out: Path,
     progress: Progress,
+    *,
+    trace: bool = False,
 ) -> None:
     """Play one role of `job` to its end and write this participant's files into `out`.
 
-    The own table is checked before any connection is made: its faults are told on the owner's terminal only.
+    The own table is checked before any connection is made: its faults are told on the owner's terminal only. With
+    `trace`, the times of steps and messages are written, too.
     """
     check_free(out)
     me, cast = identity.name, job.cast
     mine = job.task.prepare(me)
     progress.say(f"{me}: waiting for the others")
+    recorder = Recorder(me) if trace else None
     network, agreement = join(
         cast,
         identity,
@@ -53,6 +60,7 @@ def take_part(
         {**job.public_facts(), **endpoints.public_facts(), **mine.facts, "software": "sharewise 0.1"},
         deadline=job.deadline,
         start_deadline=job.start_deadline,
+        recorder=recorder,
     )
     with progress.watch(network), network:
         if me == cast.dealer:
@@ -61,5 +69,7 @@ def take_part(
             files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
         else:
             files = job.task.run(cast, network, agreement, mine)
+    if recorder is not None:
+        files[TRACE] = trace_json(recorder, cast.everyone)
     write_folder(out, files)
     progress.say(f"{me}: done")

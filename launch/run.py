@@ -10,13 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from launch.job import Job, load_job
 from launch.keys import make_keys
 from launch.outputs import check_free, cost_json, write_folder
 from launch.progress import Board
+from launch.trace import NAME as TRACE
+from launch.trace import merged
 from smpc.engine.tls import listen
 from smpc.errors import PeerError
 
@@ -25,9 +27,10 @@ _STOP_SECONDS = 5.0
 _SMPC = "import sys; sys.path[:] = filter(None, sys.path); from launch.cli import main; sys.exit(main())"
 
 
-def run_locally(job_path: Path, out: Path) -> None:
+def run_locally(job_path: Path, out: Path, *, trace: bool = False) -> None:
     """Run the job with ephemeral keys on loopback; the files of `smpc party`, costs of all participants together.
 
+    With `trace`, so are the times of their steps and messages.
     Raises PeerError with one line when a participant fails; then nothing is left running and nothing is written.
     """
     job = load_job(job_path)
@@ -36,7 +39,7 @@ def run_locally(job_path: Path, out: Path) -> None:
     board = Board()
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        _start(job, job_path, folder, board, processes)
+        _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
         _wait(processes, board, folder)
         write_folder(out, _merge(job, folder))
         for name in processes:  # warnings and counts for the tables' owners
@@ -47,7 +50,14 @@ def run_locally(job_path: Path, out: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict[str, subprocess.Popen[bytes]]) -> None:
+def _start(
+    job: Job,
+    job_path: Path,
+    folder: Path,
+    board: Board,
+    processes: dict[str, subprocess.Popen[bytes]],
+    options: Sequence[str],
+) -> None:
     names = [endpoint.name for endpoint in job.participants]
     listeners = {name: listen(("127.0.0.1", 0)) for name in names}
     keys = {name: make_keys(name, folder) for name in names}
@@ -64,7 +74,7 @@ def _start(job: Job, job_path: Path, folder: Path, board: Board, processes: dict
         command = [sys.executable, "-c", _SMPC, "party", str(job_path), "--as", name]
         command += ["--out", str(folder / f"{name}.out"), "--key", str(keys[name][0])]
         command += ["--endpoints", str(folder / "endpoints.json"), "--listen-fd", str(handle)]
-        command += ["--progress-fd", str(board.write)]
+        command += ["--progress-fd", str(board.write), *options]
         with open(folder / f"{name}.err", "wb") as errors:
             processes[name] = subprocess.Popen(  # noqa: S603  # our own command
                 command,
@@ -134,7 +144,10 @@ def _merge(job: Job, folder: Path) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {
         path.name: path.read_bytes() for path in sorted((folder / f"{job.server.name}.out").iterdir())
     }
+    folders = [folder / f"{endpoint.name}.out" for endpoint in job.participants]
     costs: dict[str, object] = {}
-    for endpoint in job.participants:
-        costs |= json.loads((folder / f"{endpoint.name}.out" / "cost.json").read_text())["participants"]
+    for own in folders:
+        costs |= json.loads((own / "cost.json").read_text())["participants"]
+    if TRACE in files:
+        files[TRACE] = merged([own / TRACE for own in folders])
     return {**files, "cost.json": cost_json(costs)}

@@ -19,6 +19,7 @@ from smpc.cost import CostReport, peak_memory
 from smpc.engine import public_json
 from smpc.engine.frames import MAX_LABEL, MAX_ROUND, Array, Frame, Kind
 from smpc.engine.link import Link
+from smpc.engine.recorder import Recorder
 from smpc.engine.service import Service
 from smpc.errors import PeerError
 
@@ -30,7 +31,8 @@ class Network:
 
     Every wait fails when any peer is silent for `deadline` seconds (no heartbeat: dead or frozen), or the peer is alive
     without doing what is waited for during `patience` seconds. Any lost peer fails every pending and later operation;
-    the others are told who was lost at which step. `tap(direction, peer, frame)` sees every data frame.
+    the others are told who was lost at which step. `tap(direction, peer, frame)` sees every data frame;
+    `recorder` their times and sizes, the steps and the waits.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Network:
         deadline: float,
         patience: float,
         tap: Tap | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.me = me
         self.order = tuple(order)
@@ -52,6 +55,7 @@ class Network:
         self.rows = (0, 0)  # done, of: for people who watch
         self._links = dict(links)
         self._tap = tap
+        self._recorder = recorder
         self._chain = bytes(8)
         self._service = Service(me, links, deadline, self._arrived)
 
@@ -81,6 +85,8 @@ class Network:
     @step.setter
     def step(self, step: str) -> None:
         self._service.step = step
+        if self._recorder is not None:
+            self._recorder.step(step)
 
     def enter(self, step: str, *public: object) -> None:
         """Take a step that all participants of the script take; `public` is what they must agree on."""
@@ -206,6 +212,8 @@ class Network:
     def _post(self, link: Link, kind: Kind, label: str, round_: int, payload: Array | None) -> None:
         if self._tap is not None and payload is not None:
             self._tap("sent", link.peer, Frame(kind, label, round_, self._chain, payload.copy()))
+        if self._recorder is not None and payload is not None:
+            self._recorder.sent(link.peer, label, payload)
         link.post(kind, label, round_, self._chain, payload)
         if link.wants_write:
             self._service.wake()
@@ -214,6 +222,8 @@ class Network:
         link.inbox.append(frame)
         if self._tap is not None:
             self._tap("received", link.peer, frame)
+        if self._recorder is not None:
+            self._recorder.received(link.peer, frame.label, frame.payload)
 
     def _check(self) -> None:
         if self._service.failure is not None:
@@ -250,5 +260,8 @@ class Network:
             self._check()
             raise PeerError(f"{peer} ended its job while {self.me} waits for '{label}': it ran another script")
         frame = link.take()
-        self.waited += time.monotonic() - start - (self.busy - busy)
+        seconds = time.monotonic() - start
+        self.waited += seconds - (self.busy - busy)
+        if self._recorder is not None:
+            self._recorder.waited(peer, label, seconds)
         return frame

@@ -10,6 +10,7 @@ from smpc.engine.connect import connect_all
 from smpc.engine.handshake import Agreement, shake_hands
 from smpc.engine.link import Link
 from smpc.engine.network import Network, Tap
+from smpc.engine.recorder import Recorder
 from smpc.engine.tls import Address, Contexts, Identity
 from smpc.session import Cast
 
@@ -27,6 +28,7 @@ def join(
     deadline: float,
     start_deadline: float,
     tap: Tap | None = None,
+    recorder: Recorder | None = None,
 ) -> tuple[Network, Agreement]:
     """The open network and what the handshake agreed. Raises PeerError or InputError, one line each.
 
@@ -36,7 +38,9 @@ def join(
     connections = connect_all(contexts, cast.everyone, identity.name, addresses, listener, start_deadline)
     links = {name: Link(name, connection) for name, connection in connections.items()}
     # whoever sends heartbeats has found everybody: its hello is due at once
-    network = Network(identity.name, cast.everyone, links, deadline=deadline, patience=deadline, tap=tap)
+    network = Network(
+        identity.name, cast.everyone, links, deadline=deadline, patience=deadline, tap=tap, recorder=recorder
+    )
     try:
         agreement = shake_hands(network, facts)
     except BaseException as error:

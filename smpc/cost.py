@@ -76,9 +76,9 @@ def peak_memory() -> int:
 class CostReport:
     """One participant's costs: bytes to each peer at the socket, rounds, seconds a phase, formula against counter.
 
-    `waited`: seconds idle for others; `sockets`: seconds in TLS and the kernel; both are parts of the phases' seconds (a
-    background thread has some of the latter). `peak_memory`: bytes of the process so far, 0 where the system does not
-    tell. `rounds` counts messages that had to wait for another: the longest chain before this participant's end.
+    `waited`: seconds idle for others; `sockets`: seconds in TLS and the kernel; both are parts of the phases' seconds
+    (a background thread has some of the latter). `peak_memory`: bytes so far, 0 where the system does not tell.
+    `rounds` counts messages that had to wait for another: the longest chain before this participant's end.
     """
 
     party: str

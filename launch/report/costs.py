@@ -10,6 +10,10 @@ from smpc.cost import CostReport
 
 WHOLE = "total"  # a phase that contains the others
 _MOST_PAIRS = 8  # participants in a table of who sent to whom
+_TERMS = (
+    "Rounds: the longest chain of messages, each sent only after another came in, that ends here. Idle: waiting for "
+    "others. Sockets: in TLS and the system's network code. Memory: the largest that the process had."
+)
 
 Costs = Mapping[str, CostReport]
 
@@ -50,7 +54,7 @@ def _parts(costs: Costs) -> Iterator[Markup]:
     )
     yield table(
         "By participant",
-        ("participant", "job, kB", "handshake, kB", "messages", "rounds", "waited, s"),
+        ("participant", "job, kB", "handshake, kB", "messages", "rounds", "idle, s", "sockets, s", "memory, MB"),
         [
             (
                 name,
@@ -59,11 +63,13 @@ def _parts(costs: Costs) -> Iterator[Markup]:
                 f"{sum(report.messages_sent.values()):,}",
                 f"{report.rounds:,}",
                 f"{report.waited:.3f}",
+                f"{report.sockets:.3f}",
+                f"{report.peak_memory / 1e6:,.0f}" if report.peak_memory else "",
             )
             for name, report in costs.items()
         ],
     )
-    yield element("p", "Rounds: the longest chain of messages, each sent only after another came in, that ends here.")
+    yield element("p", _TERMS)
     yield from _seconds(costs)
     yield from _pairs(costs)
 

@@ -70,10 +70,10 @@ def _costs(text: str) -> Mapping[str, CostReport]:
         counts = [report.handshake_bytes, report.bytes_sent, report.messages_sent, report.predicted, report.counted]
         if report.predicted.keys() != report.counted.keys():
             raise ValueError
-        numbers = [report.rounds, *(number for count in counts for number in count.values())]
+        numbers = [report.rounds, report.peak_memory, *(number for count in counts for number in count.values())]
         if not all(isinstance(number, int) and number >= 0 for number in numbers):
             raise ValueError
-        seconds = [report.waited, *report.seconds.values()]
+        seconds = [report.waited, report.sockets, *report.seconds.values()]
         if not all(isinstance(value, int | float) and 0 <= value < math.inf for value in seconds):
             raise ValueError
     return reports

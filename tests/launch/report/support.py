@@ -50,6 +50,8 @@ def costs(names: Sequence[str]) -> dict[str, CostReport]:
             rounds=i,
             seconds={"local": 0.25, "product": float(i)},
             waited=0.125,
+            sockets=0.0625,
+            peak_memory=210_000_000,
             predicted={"product": 2000},
             counted={"product": 2010},
         )

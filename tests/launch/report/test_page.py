@@ -73,7 +73,8 @@ def test_the_usual_report(usual: str) -> None:
     for number, (_, message, learns) in enumerate(SHARES, 1):
         assert learns in text and f"{number}: {message}, from" in found.titles["lanes-1-alt"]
     assert "once, 64 numbers" in text
-    assert "ann 4.0 8.0 4 1 0.125" in text and "dealer 20.0 8.0 20 5 0.125" in text  # kB, messages, rounds, waited
+    assert "ann 4.0 8.0 4 1 0.125 0.062 210" in text  # kB, messages, rounds, seconds idle and in sockets, MB
+    assert "dealer 20.0 8.0 20 5 0.125 0.062 210" in text
     assert "ann 0.250 1.000" in text
     assert "Every formula agrees" in text and "product 2,000 2,010 +0.50%" in text
     assert "fraction bits 15" in text

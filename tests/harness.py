@@ -126,7 +126,7 @@ class Participants:
 
 def cause(line: str) -> str:
     """An error's line without who told of it: one prefix at most."""
-    return re.sub(r"^\w+ reports( by way of \w+)?: ", "", line)
+    return re.sub(r"^\w+ reports( by way of \w+(, \w+)*)?: ", "", line)
 
 
 def raised_first(outcomes: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Dealer:
             self._number += 1
             self._seconds += perf_counter() - start
             self._network.flush(MAX_WAITING)
+        self._network.farewell = f"{first} said goodbye to it"
 
     def report(self) -> CostReport:
         """The costs so far; handshake bytes are counted apart."""

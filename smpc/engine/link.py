@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import threading
@@ -30,6 +31,7 @@ class Link:
         self.heard = time.monotonic()
         self.inbox: deque[Frame] = deque()
         self.finished = False  # the peer said goodbye
+        self.farewell = ""  # why, if it said
         self.waits_for = ""  # for whom the peer waits, as it says
         self.sent_bytes = 0
         self.heartbeat_bytes = 0  # of these, once all is written
@@ -39,6 +41,7 @@ class Link:
         self.busy = 0.0  # seconds spent in TLS and the kernel
         self._backlog = 0
         self._torn = False
+        self._ended = False
         self._outgoing: deque[memoryview] = deque()
         self._reader = FrameReader(peer)
         self._lock = threading.Lock()
@@ -136,8 +139,12 @@ class Link:
 
     def take(self) -> Frame:
         frame = self.inbox.popleft()
-        self._backlog -= frame.payload.nbytes + _FRAME_COST
+        self.drop(frame)
         return frame
+
+    def drop(self, frame: Frame) -> None:
+        """Take note that a frame is kept no longer."""
+        self._backlog -= frame.payload.nbytes + _FRAME_COST
 
     @property
     def pending(self) -> bool:
@@ -147,6 +154,16 @@ class Link:
                 return self.connection.pending() > 0
             except (OSError, ValueError):
                 return False
+
+    def end(self) -> None:
+        """Tell the peer, once all is written, that nothing more will come."""
+        if not self.waiting and not self._ended:
+            self._ended = True
+            self.shut(socket.SHUT_WR)
+
+    def shut(self, how: int = socket.SHUT_RDWR) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            socket.socket.shutdown(self.connection, how)  # of the socket below: the TLS object stays for what arrives
 
     def close(self) -> None:
         self.connection.close()

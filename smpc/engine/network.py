@@ -23,6 +23,8 @@ from smpc.engine.recorder import Recorder
 from smpc.engine.service import Service
 from smpc.errors import PeerError
 
+_LAST_WORDS = 2.0  # seconds to tell peers that are slow to read
+
 Tap = Callable[[str, str, Frame], None]
 
 
@@ -53,6 +55,7 @@ class Network:
         self.round = 0
         self.waited = 0.0
         self.rows = (0, 0)  # done, of: for people who watch
+        self.farewell = ""  # why this participant ends, for a peer that still waits for it
         self._links = dict(links)
         self._tap = tap
         self._recorder = recorder
@@ -163,13 +166,10 @@ class Network:
         self.flush()
         return {name: link.sent_bytes - link.heartbeat_bytes for name, link in self._links.items()}
 
-    def sent_frames(self) -> dict[str, int]:
-        return {name: link.sent_frames for name, link in self._links.items()}
-
     def account(self, cost: CostReport) -> None:
         """Enter into a report what this participant has sent and waited since the report's handshake."""
         cost.bytes_sent = {name: count - cost.handshake_bytes[name] for name, count in self.sent().items()}
-        cost.messages_sent = self.sent_frames()
+        cost.messages_sent = {name: link.sent_frames for name, link in self._links.items()}
         cost.rounds = self.round
         cost.waited, cost.sockets = self.waited, self.busy
         cost.peak_memory = peak_memory()
@@ -180,7 +180,7 @@ class Network:
         self._service.leaving = True
         links = self._links.values()
         for link in links:
-            self._post(link, Kind.BYE, "goodbye", 0, None)
+            self._post(link, Kind.BYE, self.farewell, 0, None)
         try:
             self._until(
                 lambda: (
@@ -204,9 +204,7 @@ class Network:
         line = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 3]}..."
         for link in self._links.values():
             self._post(link, Kind.ABORT, line.encode("ascii", "replace").decode(), 0, None)
-        end = time.monotonic() + min(1.0, self.deadline)
-        while any(link.wants_write for link in self._links.values()) and time.monotonic() < end:
-            time.sleep(0.01)
+        self._service.hang_up(min(_LAST_WORDS, self.deadline))
         self._service.close()
 
     def _post(self, link: Link, kind: Kind, label: str, round_: int, payload: Array | None) -> None:
@@ -258,7 +256,8 @@ class Network:
         self._await(peer, label)
         if not link.inbox:
             self._check()
-            raise PeerError(f"{peer} ended its job while {self.me} waits for '{label}': it ran another script")
+            why = f" ({link.farewell})" if link.farewell else ""
+            raise PeerError(f"{peer} ended its job{why} while {self.me} waits for '{label}': it ran another script")
         frame = link.take()
         seconds = time.monotonic() - start
         self.waited += seconds - (self.busy - busy)

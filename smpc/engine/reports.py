@@ -7,16 +7,18 @@ from collections.abc import Iterable
 
 
 def told(names: Iterable[str], peer: str, text: str) -> str:
-    """The line for what `peer` says, with one prefix: who reported it first and, if another, who passes it on.
+    """The line for what `peer` says, with one prefix: who reported it first, and through whose hands it came.
 
-    `names` are all participants'. A peer that speaks of itself needs no prefix.
+    `names` are all participants'. Everybody on the way is named, once, for each of them could have made it up. A peer
+    that speaks of itself needs no prefix.
     """
-    anybody = "|".join(map(re.escape, names))
-    prefix = re.compile(f"({anybody}) reports(?: by way of (?:{anybody}))?: ")
-    origin = ""
+    anybody = f"(?:{'|'.join(map(re.escape, names))})"
+    prefix = re.compile(f"({anybody}) reports(?: by way of ({anybody}(?:, {anybody})*))?: ")
+    hands: list[str] = []
     while found := prefix.match(text):
-        origin, text = origin or found[1], text[found.end() :]
-    if not origin and text.startswith(f"{peer} "):
+        hands += [found[1], *(found[2].split(", ") if found[2] else ())]
+        text = text[found.end() :]
+    if not hands and text.startswith(f"{peer} "):
         return text
-    passed_on = f" by way of {peer}" if origin not in ("", peer) else ""
-    return f"{origin or peer} reports{passed_on}: {text}"
+    first, *others = dict.fromkeys([*hands, peer])
+    return f"{first} reports{' by way of ' if others else ''}{', '.join(others)}: {text}"

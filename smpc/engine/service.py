@@ -37,6 +37,7 @@ class Service:
         self._deadline = deadline
         self._arrived = arrived
         self._closing = False
+        self._deaf = False
         self._wanted = False
         self._turn = threading.Lock()
         self._selector = selectors.DefaultSelector()
@@ -52,21 +53,43 @@ class Service:
 
     def until(self, done: Callable[[], bool], seconds: float | None = None) -> bool:
         """Serve until `done` or a failure or `seconds` have passed; what `done` says then."""
-        if done():
-            return True
+        if not done():
+            self._serve_until(lambda: done() or self.failure is not None, seconds)
+        return done()
+
+    def hang_up(self, seconds: float) -> None:
+        """Write what is queued, and wait until all peers have closed their ends, or so many seconds.
+
+        Meanwhile what they send is read and dropped: a connection closed on unread data is reset, and what the peer has
+        not received of ours yet would be lost.
+        """
+        if self._closing:
+            return
+        self.leaving = self._deaf = True
+        for link in self._links:
+            while link.inbox:
+                link.take()
+
+        def gone() -> bool:
+            for link in self._links:
+                link.end()
+            return all(link.finished and not link.wants_write for link in self._links)
+
+        self._serve_until(gone, seconds)
+
+    def _serve_until(self, done: Callable[[], bool], seconds: float | None) -> None:
         end = None if seconds is None else time.monotonic() + seconds
         self._wanted = True  # from now on the background thread stays away
         if not self._turn.acquire(blocking=False):
             self.wake()
             self._turn.acquire()
         try:
-            while not done() and self.failure is None and (end is None or time.monotonic() < end):
-                self._serve(_SELECT_SECONDS)
+            while not done() and (end is None or time.monotonic() < end):
+                self._serve(_SELECT_SECONDS if end is None else max(0.0, min(_SELECT_SECONDS, end - time.monotonic())))
         finally:
             self._served = time.monotonic()
             self._wanted = False
             self._turn.release()
-        return done()
 
     def wake(self) -> None:
         """Have the background thread look at the links again."""
@@ -156,14 +179,17 @@ class Service:
     def _take(self, link: Link, frame: Frame) -> None:
         if link.finished:
             return  # behind a goodbye nothing counts
-        if frame.kind is Kind.DATA:
+        if frame.kind is Kind.DATA and self._deaf:
+            link.drop(frame)
+        elif frame.kind is Kind.DATA:
             self._arrived(link, frame)
         elif frame.kind is Kind.HEARTBEAT:
             link.waits_for = frame.label
         elif frame.kind is Kind.BYE:
-            link.finished = True
+            link.finished, link.farewell = True, frame.label
         elif frame.kind is Kind.ABORT:
             link.finished = True
+            link.shut()  # it waits for that: it has nothing more to say, and nothing more is for it
             self.fail(PeerError(told((self._me, *(link.peer for link in self._links)), link.peer, frame.label)))
 
     def _check_silence(self, now: float) -> None:
@@ -175,4 +201,5 @@ class Service:
             if not link.wants_read:
                 link.heard = now  # its heartbeats stand behind what we have not taken yet
             if now - link.heard > self._deadline:
+                link.finished = True  # nobody waits for it any more
                 self.fail(PeerError(f"{link.peer} is silent for {self._deadline:g} s at '{self.step}'"))

@@ -109,7 +109,7 @@ BAD = {
 class Scripted:
     """A network on which these requests of p0 arrive, to run many dealers quickly."""
 
-    step, me = "start", "dealer"
+    step, me, farewell = "start", "dealer", ""
 
     def __init__(self, *requests: Any) -> None:
         self.requests = [json.loads(json.dumps(request)) for request in requests]
@@ -165,6 +165,22 @@ def test_only_the_first_party_is_served() -> None:
     assert str(outcomes["dealer"]).startswith("p1 sent 'request uint8")
 
 
+def test_who_waits_for_a_dealer_that_was_dismissed_learns_by_whom() -> None:
+    def party(network: Network, _: Agreement) -> None:
+        if network.me == "p1":
+            network.receive("dealer", "correction", np.int64, (1, 2), scripted=False)
+        network.finish()
+
+    def serve(network: Network, agreement: Agreement) -> None:
+        Dealer(network, agreement, ("p0", "p1")).serve()
+        network.finish()
+
+    everyone = Participants(cast_of(2))
+    outcomes = everyone.outcomes({name: serve if name == "dealer" else party for name in everyone.cast.everyone})
+    wanted = "dealer ended its job (p0 said goodbye to it) while p1 waits for 'correction': it ran another script"
+    assert {cause(str(outcome)) for outcome in outcomes.values()} == {wanted}
+
+
 def test_a_request_is_the_first_partys_only_message() -> None:
     def party(network: Network, _: Agreement) -> None:
         if network.me == "p0":
@@ -198,6 +214,7 @@ def test_no_request_is_answered_before_the_last_answers_are_read(monkeypatch: py
 
     def first(network: Network, _: Agreement) -> None:
         network._links["dealer"]._backlog = 1 << 62  # reads nothing
+        network.deadline = 0.1
         for number in range(20):
             network.send_json("dealer", "request", {**SQUARE, "number": number, "sizes": [[size]]})
         asked.set()

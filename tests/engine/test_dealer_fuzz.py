@@ -87,7 +87,7 @@ def test_any_request_is_answered_within_the_limits_or_refused_by_name(request: d
     assert {peer for peer, _ in answers} <= {"p0", "p1"}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(changed() | tuples | products)
 def test_over_sockets_everybody_ends_with_the_line_or_well(request: dict[str, Any]) -> None:
     outcomes = asked(request)

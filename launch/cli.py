@@ -130,6 +130,17 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--out", type=Path, help="file for the model, as `smpc predict` takes it")
     fit.set_defaults(command=_fit)
 
+    profile = commands.add_parser("profile", help="what a job's protocol costs at other sizes, on synthetic tables")
+    profile.add_argument("job", type=Path, help="job file (TOML)")
+    profile.add_argument("--vary", action="append", default=[], metavar="WHAT=N,N", help="rows=1e4,1e5 or parties=2,3")
+    profile.add_argument("--backend", default="crypten", help="some of crypten,bgn,clear (default crypten)")
+    profile.add_argument("--out", type=Path, required=True, help="new folder for profile.csv and profile.png")
+    profile.add_argument("--repeats", type=int, default=3, help="runs of each size (default 3)")
+    profile.add_argument(
+        "--run-up-to", type=int, default=1_000_000, metavar="ROWS", help="above, extrapolate (1000000)"
+    )
+    profile.set_defaults(command=_profile)
+
     predict = commands.add_parser("predict", help="a released model's predictions for a table")
     predict.add_argument("model", type=Path, help="result folder, or its model.json")
     predict.add_argument("table", type=Path, help="CSV or Parquet with the model's columns")
@@ -272,6 +283,26 @@ def _fit(options: argparse.Namespace) -> None:
     from launch.fit import fit_released
 
     print(fit_released(options.released, options.solver, options.ridge, options.out))
+
+
+def _profile(options: argparse.Namespace) -> None:
+    from launch.profile import profile
+    from launch.sizes import backends, sizes
+
+    vary = sizes(options.vary)
+    if options.repeats < 1 or options.run_up_to < 2:
+        raise InputError(f"--repeats {options.repeats} --run-up-to {options.run_up_to}: need at least 1 and 2")
+    print(
+        profile(
+            options.job,
+            options.out,
+            rows=vary["rows"],
+            parties=vary["parties"],
+            backends=backends(options.backend),
+            repeats=options.repeats,
+            run_up_to=options.run_up_to,
+        )
+    )
 
 
 def _predict(options: argparse.Namespace) -> None:

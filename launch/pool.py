@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from launch.backend import Backend
 from launch.keys import make_keys
 from smpc.engine.dealer import Dealer
-from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
 from smpc.engine.tls import Identity, listen
 from smpc.errors import PeerError, SmpcError
@@ -36,7 +36,14 @@ class TaskFailed(SmpcError):
 class Pool:
     """Parties, server and dealer as processes. `run(task)` calls task(session, **arguments) in all but the dealer."""
 
-    def __init__(self, cast: Cast, *, deadline: float = 30.0, record: bool = False) -> None:
+    def __init__(
+        self,
+        cast: Cast,
+        *,
+        deadline: float = 30.0,
+        record: bool = False,
+        backend: Backend = Backend(),  # noqa: B008
+    ) -> None:
         self.cast = cast
         self._folder = tempfile.TemporaryDirectory(prefix="smpc-pool-")  # readable by this user only
         folder = Path(self._folder.name)
@@ -51,7 +58,7 @@ class Pool:
             process = context.Process(
                 target=_serve,
                 args=(there, cast, Identity(name, *keys[name]), addresses, {n: k[1] for n, k in keys.items()}),
-                kwargs={"listener": listeners[name], "deadline": deadline, "record": record},
+                kwargs={"listener": listeners[name], "deadline": deadline, "record": record, "backend": backend},
                 daemon=True,
             )
             process.start()
@@ -117,6 +124,7 @@ def _serve(
     listener: socket.socket,
     deadline: float,
     record: bool,
+    backend: Backend,
 ) -> None:
     """One participant's process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the participants share this machine's cores
@@ -130,7 +138,7 @@ def _serve(
             Dealer(network, agreement, cast.parties).serve()
         return
     with network:
-        session = CryptenSession(cast, network, agreement)
+        session = backend.session(cast, network, agreement)
         while (job := pipe.recv()) is not None:
             task, arguments = job
             try:

@@ -1,0 +1,120 @@
+"""`smpc profile`: sizes as they are spelled, jobs of other sizes, and numbers that are measured or marked."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launch.cli import main
+from launch.functional_task import FunctionalTask
+from launch.job import load_job
+from launch.profile import resized, synthetic
+from launch.sizes import DEFAULTS, backends, sizes
+from smpc.errors import InputError
+from tests.launch.jobs import valid_job, write_job
+
+
+def task_of(folder: Path, **job: Any) -> FunctionalTask:
+    written = valid_job()
+    written["job"] |= job
+    task = load_job(write_job(folder, written)).task
+    assert isinstance(task, FunctionalTask)
+    return task
+
+
+def test_sizes() -> None:
+    assert sizes([]) == DEFAULTS
+    assert sizes(["rows=1e4,20000,1e4", "parties=2,5"]) == {"rows": (10_000, 20_000), "parties": (2, 5)}
+    assert backends("clear,crypten") == ("clear", "crypten")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "rows",
+        "rows=",
+        "rows=1.5",
+        "rows=1",
+        "rows=nan",
+        "rows=inf",
+        "rows=1e10",
+        "rows=1e4,x",
+        "parties=1",
+        "columns=3",
+    ],
+)
+def test_bad_sizes(option: str) -> None:
+    with pytest.raises(InputError, match=f"--vary {option}"):
+        sizes([option])
+    with pytest.raises(InputError, match="each once"):
+        sizes(["rows=5", "rows=6"])
+    with pytest.raises(InputError, match="must be some of"):
+        backends("crypten,torch")
+
+
+def test_parties_repeat_the_jobs_in_turn(tmp_path: Path) -> None:
+    task = resized(task_of(tmp_path), 5, "crypten")
+    named = {name: [c.name for c in columns] for name, columns in task.features.items()}
+    assert named == {"p1": ["u", "v"], "p2": ["w"], "p3": ["u 1", "v 1"], "p4": ["w 1"], "p5": ["u 2", "v 2"]}
+    assert (task.label_party, task.parties[1].columns[-1].name) == ("p2", "y")
+    assert task.plan(50).schema.widths == {"p1": 2, "p2": 2, "p3": 2, "p4": 1, "p5": 2}
+    assert task.backend.keys is None and resized(task, 2, "bgn").backend.keys is not None
+    with pytest.raises(InputError, match="parties=65"):
+        resized(task, 65, "crypten")
+
+
+def test_synthetic_tables_are_usable(tmp_path: Path) -> None:
+    task = task_of(tmp_path)
+    table = synthetic(task, "b", 1000)
+    assert table.shape == (2, 1000)
+    for row, column in zip(table, task.parties[1].columns, strict=True):
+        assert column.low <= row.min() < column.middle < row.max() <= column.high
+
+
+def lines_of(out: Path) -> list[dict[str, str]]:
+    assert (out / "profile.png").read_bytes().startswith(b"\x89PNG")
+    with open(out / "profile.csv") as file:
+        return list(csv.DictReader(file))
+
+
+def test_in_the_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write_job(tmp_path, valid_job()), tmp_path / "out"
+    options = ["--vary", "rows=100,1000,10000", "--vary", "parties=3", "--backend", "clear", "--run-up-to", "1000"]
+    assert main(["profile", str(path), *options, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    found = lines_of(out)
+    assert [(line["rows"], line["extrapolated"]) for line in found] == [
+        ("100", "False"),
+        ("1000", "False"),
+        ("10000", "True"),
+    ]
+    assert float(found[2]["seconds"]) == pytest.approx(10 * float(found[1]["seconds"]))
+    assert "10,000 *" in printed and "* extrapolated" in printed
+    assert main(["profile", str(path), *options, "--out", str(out)]) == 1
+    assert "not an empty folder" in capsys.readouterr().err
+
+
+def test_sizes_that_are_all_too_large_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_job(tmp_path, valid_job())
+    options = ["--vary", "rows=5000", "--backend", "clear", "--run-up-to", "1000", "--out", str(tmp_path / "out")]
+    assert main(["profile", str(path), *options]) == 1
+    assert "--run-up-to 1000" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.mpc
+def test_processes_measure_themselves(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--vary", "rows=2000,20000", "--vary", "parties=2", "--repeats", "2", "--out", str(out)]
+    assert main(["profile", str(write_job(tmp_path, valid_job())), *options]) == 0
+    found = lines_of(out)
+    assert [line["participant"] for line in found] == ["p1", "p2", "server"] * 2
+    for line in found:
+        counted, predicted = int(line["bytes_sent"]), int(line["bytes_predicted"])
+        assert predicted > 0 and abs(counted - predicted) <= predicted / 100
+        parts = sum(float(line[name]) for name in ("local", "waited"))
+        assert 0 < parts <= 1.01 * float(line["seconds"]) and int(line["rounds"]) >= 2
+    assert np.isclose(int(found[3]["bytes_sent"]) / int(found[0]["bytes_sent"]), 10, rtol=0.1)

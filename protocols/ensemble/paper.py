@@ -97,8 +97,15 @@ class PaperPlan:
 
     def solve(self, alpha: Floats, noise: Integers, bits: int) -> Floats:
         """The perturbed minimiser, shape (width, d), for label weights (width, samples)."""
+        return self.perturbed(self.exact(alpha), noise, bits)
+
+    def exact(self, alpha: Floats) -> Floats:
+        """The minimiser before its noise."""
         s = erm.statistic(self.auxiliary.x, alpha)
-        exact = erm.minimise(self.auxiliary.x, s, float(self.regularisation)).weights
+        return erm.minimise(self.auxiliary.x, s, float(self.regularisation)).weights
+
+    def perturbed(self, exact: Floats, noise: Integers, bits: int) -> Floats:
+        """On the lattice of 2^-bits, with noise."""
         noisy = encode(exact.reshape(-1), bits) + noise
         return np.ldexp(noisy.astype(np.float64), -bits).reshape(self.shape)
 

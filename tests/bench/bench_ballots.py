@@ -77,8 +77,8 @@ def count(s: Any, of: Election) -> Any:
     }
 
 
-def measure(voters: int, samples: int, classes: int, say: Callable[[str], None] = print) -> None:
-    """Raises ValueError where the counts are wrong."""
+def measure(voters: int, samples: int, classes: int, say: Callable[[str], None] = print) -> float:
+    """The largest memory of a compute party in MB. Raises ValueError where the counts are wrong."""
     of = Election(PARTIES, tuple(f"v{i}" for i in range(voters)), samples, classes)
     expected = np.zeros((of.poll.width, samples), dtype=np.int64)
     with tempfile.TemporaryDirectory() as folder, Pool(Cast(PARTIES), deadline=120.0) as pool:
@@ -124,6 +124,7 @@ def measure(voters: int, samples: int, classes: int, say: Callable[[str], None] 
             f"bytes sent a ballot, memory {low:.0f} to {high:.0f} MB"
         )
         say("    " + ", ".join(f"{name} {value:.1f} s" for name, value in sorted(r["phases"].items())))
+    return float(max(results[party]["megabytes"][1] for party in PARTIES))
 
 
 if __name__ == "__main__":

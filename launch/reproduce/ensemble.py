@@ -1,0 +1,158 @@
+"""`smpc reproduce ensemble`: paper 3's Figures 2 to 4, and the statistic release beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from launch.reproduce.figure import Figure, Line, Panel
+from launch.reproduce.page import Page, Table
+from protocols.ensemble import tables
+from protocols.ensemble.budget import Budget
+from protocols.ensemble.simulation import Ensemble, ensemble
+from protocols.ensemble.tables import Labelled
+from protocols.evaluation import Summary, summarise, words_of
+from protocols.raw_tables import data_directory
+
+EPSILONS = tuple(Fraction(text) for text in ("50", "10", "5", "1", "1/5", "1/10", "1/50", "1/100"))
+QUICK_EPSILONS = tuple(Fraction(text) for text in ("10", "1", "1/5", "1/10"))
+METHODS = ("statistic", "soft", "vote", "avg", "avg, tight", "batch, one row")
+LEVELS = ("batch", "soft", "vote", "avg", "indiv")
+_ABOUT = """
+Accuracy on held-out rows: median of {splits} splits [interval, see below]. A split draws test rows, public auxiliary
+rows, and each voter's own rows without replacement; every voter trains a logistic (softmax) regression with lambda
+1e-4, as the global classifier does. Noise is one draw a split. Epsilon protects a voter's whole data, but in `batch,
+one row`, which trusts a curator with all rows and protects one of them. `statistic` has the noise of two compute
+parties. `soft`, `vote`, `avg`, `batch` have the paper's constants; `avg, tight` the shorter bound of
+`protocols.ensemble.averaging`. Intervals are order statistics of the splits: 95 % from 6 splits on, the range below.
+"""
+_COMPARED = """
+The paper's output perturbation (`soft`) at its two largest epsilons beside the smallest epsilon at which `statistic` is
+at least as accurate, in medians, less {slack:.1%}. Epsilons are those of the tables.
+"""
+_SLACK = 0.005
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A table, and how many voters with how many rows, auxiliary and test rows."""
+
+    name: str
+    title: str
+    load: Callable[[Path], Labelled]
+    voters: tuple[int, ...]
+    own: int
+    auxiliary: int
+    test: int
+
+
+SETTINGS = (
+    Setting("kdd99", "KDD99 10 %, normal or attack", tables.kdd99, (5_000, 10_000, 20_000), 22, 43_000, 11_021),
+    Setting("nsl_kdd", "NSL-KDD Train+, normal or attack", tables.nsl_kdd, (4_200,), 22, 10_000, 23_000),
+    Setting("phishing", "phishing_urls", tables.phishing_urls, (800,), 9, 1_000, 1_800),
+    Setting("malicious", "malicious_url, 1,200 rows", tables.malicious_url, (100,), 9, 150, 150),
+    Setting("har", "HAR (HAPT part), 12 activities", tables.har, (183,), 6, 154, 300),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Accuracies over splits for one number of voters."""
+
+    setting: Setting
+    voters: int
+    levels: Mapping[str, Summary]
+    private: Mapping[str, Mapping[Fraction, Summary]]
+
+    @property
+    def title(self) -> str:
+        return f"{self.setting.title}: {self.voters:,} voters x {self.setting.own}"
+
+
+def page(quick: bool, say: Callable[[str], None]) -> Page:
+    """Needs $SMPC_DATA. Quick: two splits, fewer voters and epsilons."""
+    folder, splits = data_directory(), 2 if quick else 10
+    epsilons = QUICK_EPSILONS if quick else EPSILONS
+    parts: list[str | Table | Figure] = [_ABOUT.format(splits=splits)]
+    found: list[Measured] = []
+    for setting in SETTINGS:
+        wanted = setting.voters[:1] if quick else setting.voters
+        measured = measure(setting, setting.load(folder), wanted, epsilons, splits, say)
+        found += measured
+        parts.append(_figure(setting, measured, epsilons))
+        parts += [part for one in measured for part in (f"## {one.title}", _table(one, epsilons))]
+    return Page(
+        "ensemble",
+        "Learning from many parties' classifiers, measured",
+        (*parts, "## Epsilon for the same accuracy", _COMPARED.format(slack=_SLACK), _comparison(found)),
+    )
+
+
+def measure(
+    setting: Setting,
+    table: Labelled,
+    voters: tuple[int, ...],
+    epsilons: tuple[Fraction, ...],
+    splits: int,
+    say: Callable[[str], None],
+) -> list[Measured]:
+    """All methods for each number of voters, the largest one's rows being the other's and more."""
+    levels: dict[int, list[Mapping[str, float]]] = {count: [] for count in voters}
+    private: dict[tuple[int, Fraction], list[Mapping[str, float]]] = {(m, e): [] for m in voters for e in epsilons}
+    for seed in range(splits):
+        say(f"{setting.name}, split {seed + 1} of {splits}")
+        everybody = ensemble(
+            table, voters=max(voters), own=setting.own, auxiliary=setting.auxiliary, test=setting.test, seed=seed
+        )
+        for count in voters:
+            one: Ensemble = everybody if count == max(voters) else everybody.fewer(count)
+            levels[count].append(one.not_private())
+            for epsilon in epsilons:
+                words = words_of("ensemble noise", setting.name, count, str(epsilon), seed)
+                private[count, epsilon].append(one.private(Budget(epsilon), words))
+    return [
+        Measured(
+            setting,
+            count,
+            {name: summarise(run[name] for run in levels[count]) for name in LEVELS},
+            {name: {e: summarise(run[name] for run in private[count, e]) for e in epsilons} for name in METHODS},
+        )
+        for count in voters
+    ]
+
+
+def _figure(setting: Setting, measured: list[Measured], epsilons: tuple[Fraction, ...]) -> Figure:
+    x = tuple(float(1 / epsilon) for epsilon in epsilons)
+    panels = tuple(
+        Panel(
+            f"{one.voters:,} voters",
+            tuple(Line(name, x, tuple(one.private[name][e] for e in epsilons)) for name in METHODS),
+            {name: one.levels[name].median for name in ("batch", "soft", "indiv")},
+        )
+        for one in measured
+    )
+    return Figure(f"ensemble-{setting.name}", "1 / epsilon", "accuracy", panels)
+
+
+def _table(one: Measured, epsilons: tuple[Fraction, ...]) -> Table:
+    rows = [(f"epsilon {float(e):g}", *(str(one.private[name][e]) for name in METHODS)) for e in epsilons]
+    levels = dict(zip(METHODS, ("soft", "soft", "vote", "avg", "avg", "batch"), strict=True))
+    rows.append(("not private", *(str(one.levels[levels[name]]) for name in METHODS)))
+    rows.append(("indiv", *([str(one.levels["indiv"])] * len(METHODS))))
+    return Table(("", *METHODS), tuple(rows))
+
+
+def _comparison(found: list[Measured]) -> Table:
+    rows = []
+    for one in found:
+        soft, ours = one.private["soft"], one.private["statistic"]
+        for reference in sorted(soft, reverse=True)[:2]:
+            enough = [e for e in ours if ours[e].median >= soft[reference].median - _SLACK]
+            least = min(enough, default=None)
+            told = ("-", "-", "-")
+            if least is not None:
+                told = (f"{float(least):g}", f"{ours[least].median:.4g}", f"{float(reference / least):g}")
+            rows.append((one.title, f"{float(reference):g}", f"{soft[reference].median:.4g}", *told))
+    return Table(("", "epsilon, soft", "accuracy", "epsilon, statistic", "accuracy", "factor"), tuple(rows))

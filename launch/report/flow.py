@@ -35,7 +35,7 @@ def _who(results: Results, groups: Sequence[Sequence[Step]]) -> str:
         names = listing(parties) if len(parties) <= _MOST_NAMES else f"{len(parties)} parties"
         told.append(f"{PARTY} and {OTHER_PARTY} are any two of {names}.")
     if ALL in roles:
-        told.append("“all” are the parties and the server, not the dealer.")
+        told.append("“all” is everybody else but a dealer.")
     told.append("The record holds steps and sizes, no contents.")
     return " ".join(told)
 

@@ -12,12 +12,18 @@ from launch.report.results import Results
 from launch.report.words import listing
 
 _ELSEWHERE = ("job", "protocol", "loss", "label", "rows", "coefficients", "indefinite")  # keys told in words
+_UNITS = "Columns have different units: a longer bar is not a stronger one."
+_CAPTIONS = {
+    "linear": f"What one unit of a column adds to the prediction. {_UNITS}",
+    "logistic": f"What one unit of a column adds to the log-odds. {_UNITS}",
+}
 
 
 def lead(results: Results) -> str:
     """One sentence: what was computed, from what, by whom."""
     model = results.model
-    what = f"A {model['loss']} model" if "loss" in model else "A result"
+    loss = str(model.get("loss", ""))
+    what = f"A{'n' * loss.startswith(tuple('aeiou'))} {loss} model" if loss else "A result"
     what += f" of {model['label']}" if "label" in model else ""
     rows = f" from {model['rows']:,} rows" if isinstance(model.get("rows"), int) else ""
     parties = results.guarantee.parties if results.guarantee else ()
@@ -36,10 +42,7 @@ def _parts(model: Mapping[str, Any]) -> Iterator[Markup]:
     if isinstance(found, Mapping) and found and all(map(_is_number, found.values())):
         values = {str(name): float(value) for name, value in found.items()}
         if all(map(math.isfinite, values.values())):
-            caption = (
-                "What one unit of a column adds. Columns have different units: a longer bar is not a stronger one."
-            )
-            yield figure(coefficients(values), caption)
+            yield figure(coefficients(values), _CAPTIONS.get(str(model.get("loss")), "The model's weights."))
         else:
             yield element("p", "Some coefficients are not finite numbers: this model cannot be used.", class_="warning")
         yield table("Coefficients", ("column", "coefficient"), [(n, f"{v:.6g}") for n, v in values.items()])

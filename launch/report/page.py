@@ -26,7 +26,7 @@ def page(results: Results, local: Markup | None = None) -> str:
     if results.costs:
         sections += [("Cost", cost_section(results.costs)), ("Formula and sockets", formula_section(results.costs))]
     if results.guarantee:
-        sections.append(("The guarantee, exactly", exact_section(results.guarantee)))
+        sections.append(("The guarantee, row by row", exact_section(results.guarantee)))
     if local is not None:
         sections.insert(1, ("On the reader's own table", local))
     body = [element("section", element("h2", name), content) for name, content in sections]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from launch.report.markup import Markup, element, join, table
@@ -14,6 +15,7 @@ from mechanisms.validate import WEAK_EPSILON
 
 _FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _LARGEST = 10**300  # still a float
+_LONGEST = 16  # characters of a fraction in a table
 
 
 def guarantee_section(guarantee: Guarantee) -> Markup:
@@ -79,7 +81,7 @@ def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str
         return element(
             "li", f"Against {who}{together}: ", element("strong", "not protected", class_="no"), because, "."
         )
-    delta = f" and delta {_short(row.delta)}" if row.delta else ""
+    delta = f" and delta {rounded_up(row.delta, 4)}" if row.delta else ""
     weak = ", which is too weak to protect anybody" if row.epsilon > WEAK_EPSILON else ""
     links: list[str] = []
     for text in row.assumptions:
@@ -90,7 +92,7 @@ def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str
         "li",
         f"Against {who}{together}, {subject} is ",
         element("strong", "not protected in practice" if weak else "protected", class_="no" if weak else "yes"),
-        f": epsilon {_short(row.epsilon)}{delta}{weak}",
+        f": epsilon {rounded_up(row.epsilon, 4)} (factor {factor(row.epsilon)}){delta}{weak}",
         given,
         ".",
     )
@@ -103,23 +105,18 @@ def _anchor(number: int) -> str:
 def _meaning(guarantee: Guarantee) -> str:
     finite = [row for row in guarantee.rows if _holds(row)]
     if not finite:
-        return (
-            "Nothing in this run is protected by noise: every row below is about a coalition that can learn exact data."
-        )
-    largest = float(min(max(row.epsilon for row in finite), _LARGEST))
-    factor = f"{math.exp(largest):,.3g}" if largest <= WEAK_EPSILON else f"more than 10^{largest / math.log(10):,.0f}"
+        return "Nothing in this run is protected by noise: whoever is named below can learn exact data."
     text = (
-        "Epsilon bounds what can be told from all that somebody has seen. The largest finite one below is "
-        f"{_short(largest)}: whatever was seen is at most {factor} times as likely with the protected data as with any "
-        "other in its place."
+        "Epsilon bounds what can be told from all that somebody has seen: it was at most so many times as likely (the "
+        "factor) with the protected data as with any other in its place. Small is good, 1 would tell nothing."
     )
     if any(row.delta for row in finite):
         text += " Delta is added to the probability: it is the room for exceptions."
-    return f"{text} Small is good. Who is not listed with a finite epsilon is not covered."
+    return f"{text} Who is not listed with an epsilon is not covered."
 
 
 def exact_section(guarantee: Guarantee) -> Markup:
-    """All rows and numbers as guarantee.json has them."""
+    """All rows of guarantee.json, mechanisms and accountants among them."""
     columns = ("against", "neighbours", "epsilon", "delta", "mechanism", "accountant")
     rows = [
         (
@@ -135,9 +132,21 @@ def exact_section(guarantee: Guarantee) -> Markup:
     return table("Rows of guarantee.json", columns, rows, words=(1, 4, 5))
 
 
-def _short(value: Fraction | float) -> str:
-    return f"{float(min(value, _LARGEST)):.4g}"
-
-
 def _exactly(value: Fraction | float) -> str:
-    return "infinite" if value == INFINITE else str(value)
+    """As in guarantee.json; of a fraction with very many digits the first ones, rounded up."""
+    exact = "infinite" if value == INFINITE else str(value)
+    return exact if len(exact) <= _LONGEST else f"{rounded_up(value, 12)} (rounded up)"
+
+
+def factor(epsilon: Fraction | float) -> str:
+    """e^epsilon, rounded up."""
+    if epsilon <= WEAK_EPSILON:
+        return rounded_up(math.exp(epsilon), 3)
+    return f"10^{math.ceil(float(min(epsilon, _LARGEST)) / math.log(10))}"
+
+
+def rounded_up(value: Fraction | float, digits: int) -> str:
+    """A decimal that is not below `value`: a guarantee must not look better than it is."""
+    fraction = Fraction(min(value, _LARGEST))
+    exact = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(exact.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))):.{digits}g}"

@@ -14,7 +14,7 @@ import pytest
 from launch.report import style
 from launch.report.charts import coefficients
 from launch.report.costs import formula_section
-from launch.report.model import model_section
+from launch.report.model import lead, model_section
 from launch.report.page import page
 from launch.report.results import Results
 from mechanisms.neighbours import ReplaceParty
@@ -148,6 +148,17 @@ def test_a_formula_that_is_off_is_a_warning() -> None:
 def test_noise_that_left_no_minimum_is_a_warning() -> None:
     assert "without a minimum in 3 directions" in model_section({"indefinite": 3})
     assert "without a minimum" not in model_section({"indefinite": 0})
+
+
+def test_what_was_computed_in_one_sentence() -> None:
+    def told(**model: object) -> str:
+        return lead(Results(model, None, {}, transcript([])))
+
+    assert told(loss="logistic", label="y", rows=1234) == "A logistic model of y from 1,234 rows."
+    assert told(loss="ensemble", label="a, b", protocol="ensemble") == (
+        "An ensemble model of a, b, by the protocol “ensemble”."
+    )
+    assert told(rows="many") == "A result."
 
 
 def test_coefficients_that_are_no_numbers() -> None:

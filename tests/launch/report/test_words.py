@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from launch.report.words import against, exact_section, guarantee_section, listing, protected
+from launch.report.words import against, exact_section, factor, guarantee_section, listing, protected, rounded_up
 from mechanisms.guarantee import DEALER_APART, DEALER_KNOWS_MASKS, OPENED_BEFORE_NOISE, Guarantee
 from mechanisms.neighbours import FlipLabel, ReplaceParty, ReplaceRecord
 from tests.launch.report.support import PARTIES, Page, guarantee
@@ -35,17 +37,16 @@ def squeeze(text: str) -> str:
 
 
 def test_every_row_is_a_sentence() -> None:
-    told = [squeeze(text) for text in sentences(guarantee())]
-    assert told == [
-        "Against the server, one person's row is protected: epsilon 0.3333.",
-        "Against the server and any one party together, one person's row is protected: epsilon 0.3333.",
-        "Against the server and any two parties together, one person's row is protected: epsilon 0.3333.",
-        "Against the server and the dealer together, one person's row is protected: epsilon 0.3333.",
+    coalitions = (
+        "the server",
+        "the server and any one party together",
+        "the server and any two parties together",
+        "the server and the dealer together",
+    )
+    assert [squeeze(text) for text in sentences(guarantee())] == [
+        *(f"Against {who}, one person's row is protected: epsilon 0.3334 (factor 1.4)." for who in coalitions),
         f"Against the dealer and any one party together: not protected, because {DEALER_KNOWS_MASKS}.",
-        "Against the server, one person's data at bob is protected: epsilon 0.25.",
-        "Against the server and any one party together, one person's data at bob is protected: epsilon 0.25.",
-        "Against the server and any two parties together, one person's data at bob is protected: epsilon 0.25.",
-        "Against the server and the dealer together, one person's data at bob is protected: epsilon 0.25.",
+        *(f"Against {who}, one person's data at bob is protected: epsilon 0.25 (factor 1.29)." for who in coalitions),
     ]
 
 
@@ -73,7 +74,9 @@ def test_each_row_tells_its_own_numbers_and_all_it_rests_on(changes: dict[str, A
             assert all(reason in text for reason in row.assumptions)
         else:
             assert "not protected" not in text and protected(row.neighbours) in text
-            assert f"epsilon {float(row.epsilon):.4g}" in text and ("delta" in text) == (row.delta > 0)
+            assert f"epsilon {rounded_up(row.epsilon, 4)} (factor {factor(row.epsilon)})" in text and (
+                "delta" in text
+            ) == (row.delta > 0)
             assert tuple(conditions) == row.assumptions
 
 
@@ -87,18 +90,26 @@ def test_an_epsilon_that_protects_nobody_is_not_called_protection() -> None:
     assert "not protected in practice" in sentences(promise)[0]
     page = Page(guarantee_section(promise))
     assert not any(attributes.get("class") == "yes" for _, attributes in page.tags)
-    assert "more than 10^434,294 times" in page.text
+    assert "epsilon 1e+06 (factor 10^434295), which is too weak to protect anybody" in page.text
     huge = guarantee(epsilon=Fraction(10) ** 400, per_party=None)
     assert "not protected in practice" in sentences(huge)[0]
 
 
-def test_the_factor_is_that_of_the_largest_finite_epsilon() -> None:
-    text = Page(guarantee_section(guarantee(epsilon=2))).text
-    assert "largest finite one below is 2: whatever was seen is at most 7.39 times as likely" in text
-    assert (
-        "Nothing in this run is protected"
-        in Page(guarantee_section(guarantee(order="none", epsilon=None, per_party=None))).text
-    )
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**6), st.integers(1, 12))
+def test_numbers_of_a_guarantee_are_never_too_small(value: Fraction, digits: int) -> None:
+    shown = Fraction(rounded_up(value, digits))
+    assert value <= shown < value * (1 + Fraction(10, 10**digits))
+
+
+def test_factors() -> None:
+    assert [factor(Fraction(e)) for e in ("0.001", "1", "2", "50")] == ["1.01", "2.72", "7.39", "5.19e+21"]
+    assert factor(Fraction(51)) == "10^23"  # e^51 = 1.41e22
+    assert factor(Fraction(10) ** 400).startswith("10^434294481903251")
+
+
+def test_without_noise_nothing_is_said_to_be_protected() -> None:
+    page = Page(guarantee_section(guarantee(order="none", epsilon=None, per_party=None)))
+    assert "Nothing in this run is protected" in page.text and not any(a.get("class") == "yes" for _, a in page.tags)
 
 
 def test_conditions_stand_once_each() -> None:
@@ -110,6 +121,8 @@ def test_the_exact_table_has_fractions() -> None:
     rows = re.findall("<tr>(.*?)</tr>", exact_section(guarantee()))[1:]
     assert len(rows) == len(guarantee().rows)
     assert ">1/3<" in rows[0] and ">infinite<" in rows[4] and ">1/4<" in rows[5]
+    long = guarantee(epsilon=Fraction(10**30 + 1, 3 * 10**30), per_party=None)
+    assert ">0.333333333334 (rounded up)<" in exact_section(long)
 
 
 def test_roles_are_named_where_their_name_does_not_say_it() -> None:

@@ -223,3 +223,15 @@ def fair() -> Dataset:
     table = statsmodels_table("fair")
     table["any_affair"] = np.where(table["affairs"] > 0, "yes", "no")
     return encode(table, _FAIR, Category("any_affair", ("no", "yes")))
+
+
+# The extract has no column names. Its features, twelve timbre averages, come scaled to [0, 1]; the songs of the whole
+# collection are of the years 1922 to 2011.
+_MSD = tuple(Numeric(f"timbre_{i}", 0, 1) for i in range(1, 13))
+
+
+def year_msd(directory: Path) -> Dataset:
+    """MSD-12: 6,724 songs and 12 of 90 features of UCI 203 (YearPredictionMSD); label: year of release."""
+    names = ("year", *(feature.name for feature in _MSD))
+    table = text_columns(contents(directory / "year_msd" / "millionsong.txt.gz"), names)
+    return encode(table, _MSD, Numeric("year", 1922, 2011))

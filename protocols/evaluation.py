@@ -73,6 +73,10 @@ class Summary:
     coverage: float
     count: int
 
+    @property
+    def centre(self) -> float:
+        return self.median
+
     def __str__(self) -> str:
         return f"{self.median:.4g} [{self.low:.4g}, {self.high:.4g}]"
 

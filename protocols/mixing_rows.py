@@ -6,7 +6,7 @@ it gets the same noise. With n records, d features, sigma = sqrt(2 ln(1.25 / del
 printed   sqrt(n) / sigma: what the source says it took
 official  10 sqrt(n) / sigma: what its code took
 theorem   sqrt(n d / d_max) / sigma: the rate of its theorem, d_max the most columns of a party
-balanced  ours: the k that minimises the expected error of least squares, below
+balanced  ours: the fewest rows with an expected error of least squares, below, within a tenth of the least possible
 
 Balanced. A released row is the sum of n / k records, as far as second moments go, with noise of variance v. Let u =
 k v / (n s), s the variance of a feature: least squares shrinks the weights by 1 / (1 + u) and has k rows for d
@@ -15,7 +15,8 @@ weights. Of a label of variance t, half of which the features explain, the expec
     t/2 (u / (1 + u))^2  +  d / ((k - d - 1)(1 + u)) (t/2 u / (1 + u) + t/2 + k v_y / n).
 
 Features and label count as uniform on their declared ranges (s and t a twelfth of the squared range): half explained
-and uniform is a guess about data that nobody has looked at, not a fact.
+and uniform is a guess about data that nobody has looked at, not a fact. Where noise drowns everything the error falls
+towards t/2, that of predicting nothing, for any large k: the fewest rows are taken that come near.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from smpc.errors import InputError
 RULES = ("balanced", "printed", "official", "theorem")
 _UNIFORM = 12.0  # variance of a uniform number: range squared by this
 _CANDIDATES = 2000
+_NEARLY = 1.1
 
 
 def mixing_rows(rule: str, records: int, features: int, *, widest: int, sigma: float, noise: float) -> int:
@@ -47,7 +49,8 @@ def mixing_rows(rule: str, records: int, features: int, *, widest: int, sigma: f
         raise InputError(f"{n} records for {d} features: a release needs at least {least}")
     if rule == "balanced":
         candidates = np.unique(np.geomspace(least, n, _CANDIDATES).round())
-        return int(candidates[np.argmin(expected_error(candidates, n, d, noise))])
+        errors = expected_error(candidates, n, d, noise)
+        return int(candidates[np.argmax(errors <= _NEARLY * errors.min())])
     ratio = {"printed": 1.0, "official": 10.0, "theorem": math.sqrt(d / widest)}[rule]
     return min(max(math.ceil(ratio * math.sqrt(n) / sigma), least), n)
 

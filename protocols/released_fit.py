@@ -5,6 +5,8 @@ m released rows lifts the diagonal of H by m v_j / n on average; the noise of di
 the rest of H stay right.
 
 ols       (H + ridge I)^-1 b: the source's choice for `rmgm`, where m << n; on a `dgm` release it is its biased BGM
+shrunk    as ols, the ridge raised by v_y / (n p^2), v_y the variance of the label's noise: the posterior mean for
+          weights of deviation p = 1/2 before any data. It keeps the label's noise from becoming an intercept
 debiased  (H - C + ridge I)^-1 b, C = diag(m v_j / n): the source's DGM. H - C may have eigenvalues near zero or below
 floor     as debiased, eigenvalues lifted to 2 v sqrt(m d) / n, about the norm of what the noise leaves in H - C
 
@@ -18,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.quadratic import minimise
+from protocols.quadratic import PRIOR_NORM, minimise
 from protocols.released_data import ReleasedColumn, ReleasedData
 from protocols.schema import Floats
 from smpc.errors import InputError
 
-SOLVERS = ("ols", "debiased", "floor")
+SOLVERS = ("ols", "shrunk", "debiased", "floor")
 GRAM_SOLVERS = ("adassp", "ridge", "none")
-DEFAULT = {"rmgm": "ols", "dgm": "floor", "gram": "adassp"}
+DEFAULT = {"rmgm": "shrunk", "dgm": "floor", "gram": "adassp"}
 RIDGE = 1e-5  # the source's, on second moments of numbers within [-1, 1]
 
 
@@ -40,7 +42,7 @@ class Fitted:
 def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> Fitted:
     """A linear model of the label from all other columns. Raises InputError for a solver that does not suit the data.
 
-    Without `solver`: ols for `rmgm`, floor for `dgm`, adassp for `gram`.
+    Without `solver`: shrunk for `rmgm`, floor for `dgm`, adassp for `gram`.
     """
     known = GRAM_SOLVERS if data.method == "gram" else SOLVERS
     chosen = solver or DEFAULT[data.method]
@@ -56,10 +58,17 @@ def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> 
     features = np.delete(data.values, label, axis=1)
     hessian = features.T @ features / data.records
     target = features.T @ data.values[:, label] / data.records
+    if chosen == "shrunk":
+        ridge, chosen = ridge + shrinkage(data.columns[label - 1].noise_variance, data.records), "ols"
     share = len(data.values) / data.records
     lifted = share * np.array([0.0, *(item.noise_variance for item in data.features)])
     weights, indefinite = solve(hessian, target, lifted, chosen, ridge, len(data.values))
     return Fitted(in_original_units(data, weights), indefinite)
+
+
+def shrinkage(label_variance: float, records: int) -> float:
+    """What the label's noise adds to the ridge."""
+    return label_variance / (records * PRIOR_NORM**2)
 
 
 def solve(hessian: Floats, target: Floats, lifted: Floats, solver: str, ridge: float, rows: int) -> tuple[Floats, int]:

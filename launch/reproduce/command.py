@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from launch.outputs import check_free
-from launch.reproduce import functional, split
+from launch.reproduce import data_release, functional, split
 from launch.reproduce.figure import check_can_draw
 from launch.reproduce.page import Page
 
 # By protocol: (quick, say) -> the page. `say` tells the user what is being measured, one line each.
 PAGES: dict[str, Callable[[bool, Callable[[str], None]], Page]] = {
     "functional": functional.page,
+    "data_release": data_release.page,
     "split": split.page,
 }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
+from protocols.averages import Average
 from protocols.evaluation import Summary
 from smpc.errors import InputError
 
@@ -21,16 +22,26 @@ class Line:
 
     label: str
     x: tuple[float, ...]
-    results: tuple[Summary, ...]
+    results: tuple[Summary | Average, ...]
+
+
+@dataclass(frozen=True)
+class Points:
+    """A cloud of points of one method."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines in one frame, and `levels`: results that do not depend on x, like a predictor of zero."""
+    """Lines and points in one frame, and `levels`: results that do not depend on x, like a predictor of zero."""
 
     title: str
     lines: tuple[Line, ...]
     levels: Mapping[str, float] = field(default_factory=dict)
+    points: tuple[Points, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,11 +72,15 @@ def draw(figure: Figure) -> bytes:
     rows = math.ceil(len(figure.panels) / columns)
     canvas = Canvas(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.8), layout="constrained")
     axes = canvas.subplots(rows, columns, squeeze=False).ravel()
-    labels = list(dict.fromkeys(line.label for panel in figure.panels for line in panel.lines))
+    names = ([*(line.label for line in p.lines), *(points.label for points in p.points)] for p in figure.panels)
+    labels = list(dict.fromkeys(name for held in names for name in held))
     levels = list(dict.fromkeys(name for panel in figure.panels for name in panel.levels))
     for panel, frame in zip(figure.panels, axes, strict=False):
         for line in panel.lines:
             _add(frame, line, labels.index(line.label), len(labels))
+        for points in panel.points:
+            number = labels.index(points.label)
+            frame.scatter(points.x, points.y, s=6, alpha=0.5, label=points.label, **_style(number))
         for name, level in panel.levels.items():
             style = ("--", ":", "-.")[levels.index(name) % 3]
             frame.axhline(level, color=str(0.25 * (levels.index(name) % 3)), linestyle=style, linewidth=1, label=name)
@@ -92,7 +107,11 @@ def draw(figure: Figure) -> bytes:
 
 def _add(frame: Any, line: Line, number: int, count: int) -> None:
     shift = 1 + 0.03 * (number - (count - 1) / 2)  # so that intervals at the same x do not hide each other
-    medians = [result.median for result in line.results]
-    bars = [[r.median - r.low for r in line.results], [r.high - r.median for r in line.results]]
-    style = {"color": f"C{number % 10}", "marker": _MARKERS[number % len(_MARKERS)], "markersize": 4, "linewidth": 1.2}
-    frame.errorbar([x * shift for x in line.x], medians, bars, label=line.label, capsize=2, **style)
+    centres = [result.centre for result in line.results]
+    bars = [[r.centre - r.low for r in line.results], [r.high - r.centre for r in line.results]]
+    style = {**_style(number), "markersize": 4, "linewidth": 1.2}
+    frame.errorbar([x * shift for x in line.x], centres, bars, label=line.label, capsize=2, **style)
+
+
+def _style(number: int) -> dict[str, str]:
+    return {"color": f"C{number % 10}", "marker": _MARKERS[number % len(_MARKERS)]}

@@ -23,6 +23,7 @@ FILES: dict[str, tuple[Callable[[Path], Dataset], int, int, float, str]] = {
     "insurance": (datasets.insurance, 1_338, 8, 13_270.42, "linear"),
     "superconductor": (datasets.superconductor, 21_263, 81, 34.4212, "linear"),
     "gpu_sgemm": (datasets.gpu_sgemm, 241_600, 14, 4.62307, "linear"),
+    "year_msd": (datasets.year_msd, 6_724, 12, 1_975.7851, "linear"),
 }
 
 

@@ -79,6 +79,17 @@ def test_mixed_rows_are_lifted_by_their_share() -> None:
     assert off["debiased"] < 0.6 * off["ols"]
 
 
+def test_shrunk_is_the_posterior_mean_for_weights_of_deviation_one_half() -> None:
+    """Ridge on sums: v_y / p^2, and the default where records are mixed."""
+    _, coded = records(500)
+    data = data_of(coded, (0.0, 0.0, 7.0), method="rmgm")
+    z = data.values[:, :3]
+    expected = np.linalg.solve(z.T @ z + 7.0 / 0.25 * np.eye(3), z.T @ coded[:, 2])
+    found = fit(data, ridge=0)
+    assert np.allclose(found.weights[1:], expected[1:] * np.array([40 / 4, 40 / 1]))
+    assert np.array_equal(found.weights, fit(data, "shrunk", ridge=0).weights)
+
+
 def test_floor_bounds_the_weights_where_debiasing_explodes() -> None:
     hessian, lifted = np.diag([1.0, 0.5]), np.array([0.0, 0.4999999])
     raw, none = solve(hessian, np.ones(2), lifted, "debiased", 0.0, 100)
@@ -102,7 +113,9 @@ def test_bad_ridge(ridge: float) -> None:
 
 def test_bad_solver_and_missing_label() -> None:
     data = data_of(records(20)[1])
-    with pytest.raises(InputError, match="solver = 'lasso': for a dgm release it must be one of ols, debiased, floor"):
+    with pytest.raises(
+        InputError, match="solver = 'lasso': for a dgm release it must be one of ols, shrunk, debiased, floor"
+    ):
         fit(data, "lasso")
     with pytest.raises(InputError, match="has no label w"):
         fit(ReleasedData("r", "dgm", 20, "w", data.columns, data.values, GUARANTEE))

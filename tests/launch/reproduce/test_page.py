@@ -9,8 +9,9 @@ import pytest
 
 from launch.cli import main
 from launch.reproduce.command import PAGES
-from launch.reproduce.figure import Figure, Line, Panel, check_can_draw, draw
+from launch.reproduce.figure import Figure, Line, Panel, Points, check_can_draw, draw
 from launch.reproduce.page import Page, Table
+from protocols.averages import mean
 from protocols.evaluation import summarise
 from smpc.errors import InputError
 
@@ -68,3 +69,10 @@ def test_an_unknown_protocol_lists_the_known_ones(tmp_path: Path, capsys: pytest
     with pytest.raises(SystemExit):
         main(["reproduce", "nothing", "--out", str(tmp_path / "out")])
     assert all(name in capsys.readouterr().err for name in PAGES)
+
+
+def test_points_and_averages_are_drawn() -> None:
+    cloud = Points("ours", (0.1, 0.2), (1.0, 3.0))
+    line = Line("ours", (1.0,), (mean([1.0, 2.0]),))
+    figures = [draw(Figure("e", "x", "y", (Panel("t", (line,), points=points),))) for points in ((), (cloud,))]
+    assert figures[0] != figures[1] and all(figure.startswith(PNG) for figure in figures)

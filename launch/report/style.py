@@ -15,7 +15,7 @@ CSS = f"""
 :root {{ color-scheme: light; }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0; background: {PAPER}; color: {TEXT}; font: 1rem/1.5 system-ui, sans-serif; }}
-main {{ max-width: 46rem; margin: 0 auto; padding: 1rem; }}
+main {{ max-width: 50rem; margin: 0 auto; padding: 1rem; }}
 h1 {{ font-size: 1.6rem; line-height: 1.2; margin: .5rem 0; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid {RULE}; }}
 h3 {{ font-size: 1.05rem; margin: 1.2rem 0 .3rem; }}

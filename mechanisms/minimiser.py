@@ -48,6 +48,17 @@ def gradient_change(
     return (1 - share) * change + share * 2 * loss.length
 
 
+def longest_minimiser(classes: int, regularisation: Fraction) -> Fraction:
+    """sqrt(2 ln C / lambda): the L2 norm that no minimiser of a logistic (C = 2) or softmax objective exceeds.
+
+    The objective is ln C at w = 0, and at least (lambda/2) |w|^2 at its minimiser w: losses are not negative. So two
+    minimisers are never further apart than twice that, whatever the labels are.
+    """
+    strength = validate.positive("regularisation", regularisation)
+    with ctx.workprec(PRECISION):
+        return upper((2 * ball(validate.integer("classes", classes, low=2)).log() / ball(strength)).sqrt())
+
+
 def exact_minimiser(change: Fraction, regularisation: Fraction) -> Fraction:
     """G / lambda."""
     return change / validate.positive("regularisation", regularisation)

@@ -15,13 +15,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from flint import ctx
 
 from mechanisms.discrete_gaussian import DiscreteGaussian
-from mechanisms.enclosure import PRECISION, ball, upper
 from mechanisms.gamma_norm import GammaNorm
 from mechanisms.guarantee import Guarantee
-from mechanisms.minimiser import Loss, averaged_parameters
+from mechanisms.minimiser import Loss, averaged_parameters, longest_minimiser
 from mechanisms.neighbours import ReplaceParty
 from protocols.ensemble.budget import Budget, tail
 from protocols.ensemble.paper import CONSTANTS
@@ -70,8 +68,7 @@ class AveragingPlan:
         loss = Loss.SOFTMAX if self.classes > 2 else Loss.LOGISTIC
         bound: Fraction = averaged_parameters(loss, self.regularisation, parties=1) / 2
         if self.constants == "tight":
-            with ctx.workprec(PRECISION):
-                bound = min(bound, upper((2 * ball(self.classes).log() / ball(self.regularisation)).sqrt()))
+            bound = min(bound, longest_minimiser(self.classes, self.regularisation))
         return bound * (1 << BITS)
 
     @cached_property

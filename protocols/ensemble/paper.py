@@ -47,7 +47,8 @@ PRIVATE_AUXILIARY = (
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """`constants` of two classes: the paper's, for any loss with |l'| <= 1, or `tight`, the logistic loss's half of it.
+    """`constants`: the paper's; or `tight`, half of them with two classes (the logistic loss), and never more than
+    twice the longest minimiser, which with majority labels is much less.
 
     `private_auxiliary`: a replaced party may have contributed one of the auxiliary samples as well (the paper's factor
     (N + M - 1) / N of soft labels).
@@ -87,7 +88,10 @@ class PaperPlan:
             points=self.auxiliary.count,
             own_points=int(self.private_auxiliary),
         )
-        return minimiser.exact_minimiser(change + 2 * Fraction(erm.TOLERANCE), self.regularisation)
+        found = minimiser.exact_minimiser(change, self.regularisation)
+        if self.constants == "tight":
+            found = min(found, 2 * minimiser.longest_minimiser(self.poll.classes, self.regularisation))
+        return found + minimiser.exact_minimiser(2 * Fraction(erm.TOLERANCE), self.regularisation)
 
     def mechanism(self, counted: int) -> tuple[GammaNorm | DiscreteGaussian, int]:
         """The noise on weights in units of 2^-bits, and bits."""

@@ -142,3 +142,25 @@ def test_refuses_more_own_points_than_points() -> None:
         minimiser.gradient_change(Loss.LOGISTIC, parties=3, points=2, own_points=3)
     with pytest.raises(TypeError, match="points=None"):
         minimiser.gradient_change(Loss.LOGISTIC, parties=3, own_points=1)
+
+
+@pytest.mark.parametrize("strength", [Fraction(1, 10_000), Fraction(1, 10), Fraction(3)])
+def test_no_minimiser_is_longer_than_its_objective_allows(strength: Fraction) -> None:
+    """One point of length 1 with a certain label pulls hardest: w solves sigmoid(-w) = lambda w."""
+    low, high = 0.0, 1 / float(strength)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 / (1 + math.exp(middle)) > float(strength) * middle else (low, middle)
+    bound = minimiser.longest_minimiser(2, strength)
+    assert low <= float(bound) == pytest.approx(math.sqrt(2 * math.log(2) / float(strength)), rel=1e-14)
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+def test_more_classes_start_higher(classes: int) -> None:
+    """One point of length 1, its label certain: gradient descent on the softmax objective."""
+    w, strength = np.zeros(classes), 0.05
+    for _ in range(4000):
+        p = np.exp(w) / np.exp(w).sum()
+        w = w - (p - np.eye(classes)[0] + strength * w)
+    bound = float(minimiser.longest_minimiser(classes, Fraction(1, 20)))
+    assert 0 < np.linalg.norm(w) <= bound == pytest.approx(math.sqrt(2 * math.log(classes) / strength), rel=1e-14)

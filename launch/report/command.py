@@ -31,10 +31,13 @@ def report(folder: Path, table: Path | None = None) -> Path:
 
 
 def report_line(folder: Path) -> str:
-    """Write the report if it can be drawn; one line that says where it is, or how to get one."""
-    if can_draw():
+    """Write the report if it can be drawn; one line that says where it is, why it is not, or how to get one."""
+    if not can_draw():
+        return f"no report: pip install 'sharewise[report]', then smpc report {folder}"
+    try:
         return f"report: {report(folder)}"
-    return f"no report: pip install 'sharewise[report]', then smpc report {folder}"
+    except InputError as error:  # the run itself has succeeded
+        return f"no report: {error}"
 
 
 def _write(path: Path, text: str) -> Path:

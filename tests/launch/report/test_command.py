@@ -30,6 +30,12 @@ def test_the_command_writes_and_names_the_page(tmp_path: Path, capsys: pytest.Ca
     assert report_line(folder) == f"report: {path}"
 
 
+def test_a_run_does_not_fail_for_its_report(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "run")
+    (folder / "cost.json").write_text("{}")
+    assert report_line(folder).startswith(f"no report: {folder}/cost.json: is not the result file")
+
+
 @pytest.mark.usefixtures("no_matplotlib")
 def test_without_matplotlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_results(tmp_path / "run")

@@ -43,6 +43,8 @@ def _count(job: Job) -> int:
 
 
 def _who(job: Job) -> list[str]:
+    if job.task.roles:
+        return [f"{role:<9} {name}" for name, role in job.task.roles.items()]
     parties = ", ".join(party.name for party in job.task.parties)
     roles = {
         f"{PARTY}, {OTHER_PARTY}": f"each of {parties}",

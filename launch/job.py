@@ -12,6 +12,7 @@ from launch.ensemble_task import EnsembleTask
 from launch.fields import MAX_NAME, Fields, JobError
 from launch.functional_task import FunctionalTask
 from launch.release_task import ReleaseTask
+from launch.split_task import SplitTask
 from launch.task import Task
 from smpc.engine.tls import Address, fingerprint
 from smpc.session import Cast
@@ -25,6 +26,7 @@ PROTOCOLS: dict[str, type[Task]] = {
     "functional": FunctionalTask,
     "data_release": ReleaseTask,
     "ensemble": EnsembleTask,
+    "split": SplitTask,
 }
 _TABLES = ("job", "server", "dealer", "party", "network")
 _KEYS = ("name", "protocol")
@@ -38,7 +40,7 @@ class Job:
     name: str
     protocol: str
     task: Task
-    server: Endpoint
+    server: Endpoint | None
     dealer: Endpoint | None
     deadline: float
     start_deadline: float
@@ -46,13 +48,14 @@ class Job:
     @property
     def cast(self) -> Cast:
         """Who takes part."""
-        dealer = self.dealer.name if self.dealer else None
-        return self.task.backend.cast(Cast(tuple(party.name for party in self.task.parties), self.server.name, dealer))
+        parties = tuple(party.name for party in self.task.parties)
+        server, dealer = self.server.name if self.server else "", self.dealer.name if self.dealer else None
+        return self.task.backend.cast(Cast(parties, server, dealer, self.task.roles))
 
     @property
     def participants(self) -> tuple[Endpoint, ...]:
         """Parties in the file's order, server, dealer."""
-        return (*self.task.parties, self.server, *([self.dealer] if self.dealer else []))
+        return (*self.task.parties, *filter(None, (self.server, self.dealer)))
 
     def endpoints(self) -> tuple[dict[str, Address], dict[str, Path]]:
         """Addresses and certificates of all participants. Raises InputError where one is missing or given twice."""
@@ -100,13 +103,21 @@ def load_job(path: Path) -> Job:
         name=name,
         protocol=protocol,
         task=task,
-        server=read_endpoint(top.inner("server", ENDPOINT_KEYS), path),
+        server=_server(path, top, task),
         dealer=_dealer(path, top, task),
         deadline=network.number("deadline", 30, 1, 3600),
         start_deadline=network.number("start_deadline", 300, 1, 86400),
     )
     check_distinct(path, result.participants)
     return result
+
+
+def _server(path: Path, top: Fields, task: Task) -> Endpoint | None:
+    if task.SERVER:
+        return read_endpoint(top.inner("server", ENDPOINT_KEYS), path)
+    if top.has("server"):
+        raise JobError(f"{path}: [server] beside a protocol that has none; leave the table out")
+    return None
 
 
 def _dealer(path: Path, top: Fields, task: Task) -> Endpoint | None:

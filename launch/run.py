@@ -140,9 +140,10 @@ def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
 
 
 def _merge(job: Job, folder: Path) -> dict[str, str | bytes]:
-    """The server's files, model and guarantee among them; everybody's costs."""
+    """The server's files, without a server those of all; model and guarantee among them, and everybody's costs."""
+    tellers = [job.server] if job.server else job.participants
     files: dict[str, str | bytes] = {
-        path.name: path.read_bytes() for path in sorted((folder / f"{job.server.name}.out").iterdir())
+        path.name: path.read_bytes() for teller in tellers for path in sorted((folder / f"{teller.name}.out").iterdir())
     }
     folders = [folder / f"{endpoint.name}.out" for endpoint in job.participants]
     costs: dict[str, object] = {}

@@ -14,10 +14,13 @@ def summary(out: Path) -> str:
     """The text that `smpc run` prints, from the files in `out`."""
     model = json.loads((out / "model.json").read_text())
     guarantee = Guarantee.from_json((out / "guarantee.json").read_text())
-    width = max(len(name) for name in model["coefficients"])
+    coefficients = model.get("coefficients", {})  # a network's weights are in files of their own
+    width = max((len(name) for name in coefficients), default=0)
     lines = [f"{model['job']}: {model['loss']} model of {model['label']} from {model['rows']:,} rows, in {out}", ""]
-    lines += [f"  {name:<{width}}  {value: .6g}" for name, value in model["coefficients"].items()]
-    lines += ["", str(guarantee), "", costs(json.loads((out / "cost.json").read_text())["participants"])]
+    lines += [f"  {name:<{width}}  {value: .6g}" for name, value in coefficients.items()]
+    if coefficients:
+        lines.append("")
+    lines += [str(guarantee), "", costs(json.loads((out / "cost.json").read_text())["participants"])]
     return "\n".join(lines)
 
 

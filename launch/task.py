@@ -39,13 +39,19 @@ class Task(ABC):
     """One protocol's part of a job. Everything in it is public, but where a party's own files are.
 
     `TABLES` are the tables of a job file that belong to it, `KEYS` its keys in [job]; `parties` in the file's order.
-    `backend` is CrypTen unless the protocol can be run on another one and its job says so.
+    `backend` is CrypTen unless the protocol can be run on another one and its job says so. `SERVER`: whether one takes
+    part. `roles`: what the protocol's text calls parties that play different parts.
     """
 
     TABLES: ClassVar[tuple[str, ...]]
     KEYS: ClassVar[tuple[str, ...]]
+    SERVER: ClassVar[bool] = True
     parties: tuple[Endpoint, ...]
     backend: Backend = Backend()
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        return {}
 
     @property
     def without_dealer(self) -> str | None:

@@ -15,7 +15,7 @@ from mechanisms.guarantee import Guarantee
 from mechanisms.neighbours import FlipLabel
 from protocols.evaluation import words_of
 from protocols.split.perturb import Perturbation
-from protocols.split.targets import check_post
+from protocols.split.post import check_post
 from smpc.errors import InputError, UnprotectedError
 from smpc.session import Cast
 

@@ -8,7 +8,6 @@ section 4.2: the coupled draw costs epsilon once). All post-processing is done o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +16,8 @@ from torch import Tensor
 
 from protocols.schema import Floats
 from protocols.split.perturb import LATTICE, Perturbation
-from smpc.errors import InputError
+from protocols.split.post import check_post
 from smpc.ring import Integers
-
-POSTS = ("none", "clip", "unbiased", "sum-to-one", "posterior")
 
 
 @dataclass(frozen=True)
@@ -61,18 +58,6 @@ def make_targets(released: Integers, law: Perturbation | None, post: str, bound:
     elif post == "sum-to-one":
         values = values - (values.sum(axis=1, keepdims=True) - 1) / values.shape[1]
     return Targets(_tensor(values))
-
-
-def check_post(law: Perturbation | None, post: str, bound: float) -> None:
-    """Raises InputError where the post-processing is none, or is for another law."""
-    if post not in POSTS:
-        raise InputError(f"post = {post!r}: must be one of {', '.join(POSTS)}")
-    if law is None and post != "none":
-        raise InputError(f"post = {post!r}: labels without noise need none")
-    if post == "sum-to-one" and law is not None and law.width == 1:
-        raise InputError("post = 'sum-to-one' is for a value for each class; a scalar has none to spare")
-    if not (math.isfinite(bound) and 0 <= bound <= 1000) or (bound > 0 and post != "clip"):
-        raise InputError(f"bound = {bound}: post = 'clip' takes one from 0 to 1000, the others none")
 
 
 def counterfactuals(logits: Tensor) -> list[Tensor]:

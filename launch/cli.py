@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.set_defaults(command=_audit)
 
     reproduce = commands.add_parser("reproduce", help="measure a paper's comparisons: one page with tables and figures")
-    reproduce.add_argument("protocol", choices=["functional", "data_release", "split"], help="whose page")
+    reproduce.add_argument("protocol", choices=["functional", "data_release", "ensemble", "split"], help="whose page")
     reproduce.add_argument("--out", type=Path, required=True, help="new folder for the page and its figures")
     reproduce.add_argument("--quick", action="store_true", help="few seeds and small tables: under two minutes")
     reproduce.set_defaults(command=_reproduce)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from launch.outputs import check_free
-from launch.reproduce import data_release, functional, split
+from launch.reproduce import data_release, ensemble, functional, split
 from launch.reproduce.figure import check_can_draw
 from launch.reproduce.page import Page
 
@@ -16,6 +16,7 @@ from launch.reproduce.page import Page
 PAGES: dict[str, Callable[[bool, Callable[[str], None]], Page]] = {
     "functional": functional.page,
     "data_release": data_release.page,
+    "ensemble": ensemble.page,
     "split": split.page,
 }
 

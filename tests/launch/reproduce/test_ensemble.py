@@ -1,0 +1,53 @@
+"""The page of paper 3: every method at every epsilon, on a small table."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launch.reproduce import ensemble
+from launch.reproduce.page import Table
+from protocols.ensemble.auxiliary import unit_rows
+from protocols.ensemble.tables import Labelled
+from protocols.evaluation import summarise
+
+
+def small_table(folder: Path) -> Labelled:
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, (500, 2))
+    return Labelled(unit_rows(x), (x[:, 0] > 0).astype(np.int64), 2)
+
+
+def test_page_has_every_method_and_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small = ensemble.Setting("small", "a small table", small_table, (20, 30), own=8, auxiliary=100, test=150)
+    monkeypatch.setattr(ensemble, "SETTINGS", (small,))
+    monkeypatch.setenv("SMPC_DATA", str(tmp_path))
+    told: list[str] = []
+    page = ensemble.page(True, told.append)
+    tables = [part for part in page.parts if isinstance(part, Table)]
+    assert told == ["small, split 1 of 2", "small, split 2 of 2"]
+    assert [row[0] for row in tables[0].rows] == [
+        "epsilon 10",
+        "epsilon 1",
+        "epsilon 0.2",
+        "epsilon 0.1",
+        "not private",
+        "indiv",
+    ]
+    assert all(len(row) == 1 + len(ensemble.METHODS) for row in tables[0].rows)
+    page.write(tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"ensemble.md", "ensemble-small.png"}
+
+
+def test_compared_is_the_smallest_epsilon_that_is_accurate_enough() -> None:
+    epsilons = [Fraction(10), Fraction(1), Fraction(1, 10)]
+    accuracies = {"statistic": (0.93, 0.92, 0.8), "soft": (0.924, 0.5, 0.4)}
+    private = {
+        name: {e: summarise([value]) for e, value in zip(epsilons, values, strict=True)}
+        for name, values in accuracies.items()
+    }
+    setting = ensemble.Setting("small", "small", small_table, (5,), 1, 1, 1)
+    rows = ensemble._comparison([ensemble.Measured(setting, 5, {}, private)]).rows
+    assert [row[1:] for row in rows] == [("10", "0.924", "1", "0.92", "10"), ("1", "0.5", "0.1", "0.8", "10")]

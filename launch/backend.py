@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from launch.fields import Fields, JobError
 from smpc.bgn.dlog import WINDOW
+from smpc.bgn.forecast import BgnForecast
 from smpc.bgn.mcl import library
 from smpc.bgn.modes import MODES, Keys
 from smpc.bgn.session import BgnSession
@@ -15,6 +16,7 @@ from smpc.engine.network_session import NetworkSession
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
 from smpc.fixedpoint import RING, Room
+from smpc.forecast import Forecast
 from smpc.session import Cast
 
 BACKENDS = ("crypten", "bgn")
@@ -65,6 +67,10 @@ class Backend:
         """Raises CurveUnavailable where the backend's library does not work: before any connection."""
         if self.keys is not None:
             library()
+
+    def forecast(self, cast: Cast) -> Forecast:
+        """A session that only counts what will be sent."""
+        return Forecast(cast) if self.keys is None else BgnForecast(cast, self.keys)
 
     def session(self, cast: Cast, network: Network, agreement: Agreement) -> NetworkSession:
         """This participant's session. It sends nothing yet."""

@@ -154,9 +154,7 @@ class FunctionalTask(Task):
             table = self.backend.keys.table
         return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
 
-    def _forecast(self, cast: Cast, plan: Plan) -> Forecast | None:
-        if self.backend.keys is not None:
-            return None
-        forecast = Forecast(cast)
+    def _forecast(self, cast: Cast, plan: Plan) -> Forecast:
+        forecast = self.backend.forecast(cast)
         functional.fit(forecast, held_tables(self.parties, "", None), plan)
         return forecast

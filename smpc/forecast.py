@@ -74,20 +74,20 @@ class Forecast(Session):
     def _random(self, party: str) -> Held[RandomWords]:
         return Held(party)
 
-    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> None:
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any:
         self._product(ProductPlan.gram(rows, widths))
 
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> None:
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any:
         block = (x.holder, y.holder)
         self._product(ProductPlan(rows, dict(zip(block, widths, strict=True)), (block,)))
 
-    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> None:
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any:
         """Masks come from the pairs' keys."""
 
     def _total(self, shares: Sequence[Any]) -> None:
         """Local."""
 
-    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> None:
+    def _take(self, share: Any, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Any:
         """Local."""
 
     def _adopt(self, shares: Mapping[str, Held[Integers]]) -> None:
@@ -102,7 +102,7 @@ class Forecast(Session):
     def _argmax(self, shared: Shared) -> None:
         raise UnknownCost("comparisons of shares have no cost formula yet")
 
-    def _add_noise(self, share: Any, noise: Noise) -> None:
+    def _add_noise(self, share: Any, noise: Noise) -> Any:
         """Local."""
 
     def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> None:

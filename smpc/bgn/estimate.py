@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from smpc.bgn.curve import G1, GT, Group
 from smpc.bgn.decrypt import COMPONENTS
-from smpc.bgn.pair_mode import opening_bytes
+from smpc.bgn.mode import sent_by
+from smpc.bgn.pair_mode import opening_traffic
 from smpc.bgn.server_products import groups_of
 from smpc.bgn.upload import upload_bytes
 from smpc.products import ProductPlan
@@ -68,7 +69,7 @@ class Estimate:
 
     def opening_bytes(self, party: str) -> int:
         """To other parties."""
-        return sum(opening_bytes(pair, count, party) for pair, count in self._counts())
+        return sum(sent_by(party, opening_traffic("the server", *pair, count)) for pair, count in self._counts())
 
     def server_bytes(self) -> int:
         """The server's encrypted sums, without framing."""

@@ -22,17 +22,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from smpc.bgn import linear
-from smpc.bgn.curve import G1, Elements, Group
+from smpc.bgn.curve import G1, Elements
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
 from smpc.bgn.linear import PlainProducts
-from smpc.bgn.mode import Mode, Part
+from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
 from smpc.bgn.scheme import Encryptor
-from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive
+from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive, upload_traffic
 from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.session import Cast
 from smpc.transcript import OTHER_PARTY, PARTY
 
 KEYS, NOISY = "keys", "noisy sums"
@@ -62,16 +63,10 @@ class LinearMode(Mode):
         for name in part.peers:
             self._public[name] = read_key(G1, part.receive(name, KEYS, (key_bytes(G1),)), part.nonce, name)
 
-    def groups(self, plan: ProductPlan) -> list[Group]:
-        return [G1] if self.receivers(plan) else []
-
-    def receivers(self, plan: ProductPlan) -> list[str]:
-        return [l for k, l in plan.blocks if k == self.part.me]
-
     def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
         if columns is None:
             return {}
-        part, receivers = self.part, self.receivers(plan)
+        part, receivers = self.part, _receivers(plan, self.part.me)
         senders = [k for k, l in plan.blocks if l == part.me]
         if receivers and self._encryptor is None:
             self._encryptor = Encryptor(G1, self._secret.public)
@@ -101,12 +96,25 @@ class LinearMode(Mode):
                 values[places] = DiscreteLog(G1, entries.reach).all_of(powers) + own
         return values
 
-    def opening_bytes(self, entries: Entries, to: str) -> int:
-        return sum(
-            frame_bytes(NOISY, 3, len(places) * _COMPONENTS * G1.size)
-            for _, l, places in entries.pairs()
-            if l == self.part.me
-        )
-
-    def teller(self, k: str, l: str, to: str) -> str:
+    @staticmethod
+    def teller(k: str, l: str, to: str) -> str:
         return k
+
+    @staticmethod
+    def key_traffic(cast: Cast) -> Traffic:
+        return to_each_other(cast.parties, frame_bytes(KEYS, 1, key_bytes(G1)))
+
+    @staticmethod
+    def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
+        return [
+            message for party in plan.widths for message in upload_traffic(plan, party, _receivers(plan, party), [G1])
+        ]
+
+    @staticmethod
+    def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
+        return [(l, k, frame_bytes(NOISY, 3, len(places) * _COMPONENTS * G1.size)) for k, l, places in entries.pairs()]
+
+
+def _receivers(plan: ProductPlan, party: str) -> list[str]:
+    """Who multiplies a party's columns."""
+    return [l for k, l in plan.blocks if k == party]

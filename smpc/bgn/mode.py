@@ -18,13 +18,14 @@ from typing import ClassVar
 import numpy as np
 
 from mechanisms.randomness import RandomWords
-from smpc.bgn.curve import Elements, Encoded, Group
-from smpc.bgn.entries import Entries, Pair
+from smpc.bgn.curve import Elements, Encoded
+from smpc.bgn.entries import Entries, Indices, Pair
 from smpc.engine.network import Network
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.session import Cast
 
+Traffic = list[tuple[str, str, int]]  # sender, receiver, bytes at the socket
 Steps = tuple[tuple[str, str, str], ...]  # sender, receiver, message, as a transcript shows them
 RECEIVER = "receiver"  # in Steps: whoever an opening is for
 
@@ -63,7 +64,7 @@ class Part:
 class Mode(ABC):
     """One way from columns to opened sums. All participants call each method, in step.
 
-    The STEPS are the messages of each part, for the transcript.
+    The STEPS are the messages of each part, for the transcript; the traffic is what they cost, of public sizes alone.
     """
 
     KEY_STEPS: ClassVar[Steps]
@@ -82,14 +83,6 @@ class Mode(ABC):
         """The encrypted sums of the pairs that this participant keeps; `columns` (width, rows) are its own, if any."""
 
     @abstractmethod
-    def receivers(self, plan: ProductPlan) -> list[str]:
-        """To whom this participant uploads its encrypted columns."""
-
-    @abstractmethod
-    def groups(self, plan: ProductPlan) -> list[Group]:
-        """In which groups it encrypts them."""
-
-    @abstractmethod
     def open(self, entries: Entries, draws: Integers | None, to: str, session: bytes) -> Integers:
         """The values of the pairs' entries that this participant learns and tells, zeros elsewhere.
 
@@ -97,10 +90,38 @@ class Mode(ABC):
         sent something malformed or a false partial decryption.
         """
 
+    @staticmethod
     @abstractmethod
-    def opening_bytes(self, entries: Entries, to: str) -> int:
-        """What this participant sends for that, framing included."""
-
-    @abstractmethod
-    def teller(self, k: str, l: str, to: str) -> str:
+    def teller(k: str, l: str, to: str) -> str:
         """Who has the values of a pair's entries then, to tell `to`."""
+
+    @classmethod
+    def told_by(cls, name: str, entries: Entries, to: str) -> Indices:
+        """Positions of what `name` tells `to`: its own entries, and those of pairs that it has."""
+        pairs = [places for k, l, places in entries.pairs() if cls.teller(k, l, to) == name]
+        return np.concatenate([entries.own(name), *pairs])
+
+    @staticmethod
+    @abstractmethod
+    def key_traffic(cast: Cast) -> Traffic:
+        """All messages of `exchange_keys`."""
+
+    @staticmethod
+    @abstractmethod
+    def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
+        """All messages of `multiply`."""
+
+    @staticmethod
+    @abstractmethod
+    def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
+        """All messages of `open`."""
+
+
+def sent_by(name: str, traffic: Traffic) -> int:
+    """The bytes that one participant sends."""
+    return sum(count for sender, _, count in traffic if sender == name)
+
+
+def to_each_other(names: Sequence[str], count: int) -> Traffic:
+    """A message of so many bytes from everybody to everybody else."""
+    return [(sender, receiver, count) for sender in names for receiver in names if sender != receiver]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from smpc.bgn import linear_mode, pair_mode, threshold_mode
 from smpc.bgn.linear_mode import LinearMode
-from smpc.bgn.mode import Mode, Part
+from smpc.bgn.mode import Mode
 from smpc.bgn.pair_mode import PairMode
 from smpc.bgn.threshold_mode import ThresholdMode
 from smpc.errors import InputError
@@ -58,8 +58,7 @@ class Keys:
         module = {"pair": pair_mode, "threshold": threshold_mode, "linear": linear_mode}[self.mode]
         return module.__doc__ or ""
 
-    def of(self, part: Part) -> Mode:
-        """The mode, as one participant plays it."""
-        if self.mode == "threshold":
-            return ThresholdMode(part, part.cast.tolerated + 1)
-        return LinearMode(part) if self.mode == "linear" else PairMode(part)
+    @property
+    def type(self) -> type[Mode]:
+        """The mode; an object of it is one participant's part."""
+        return {"pair": PairMode, "threshold": ThresholdMode, "linear": LinearMode}[self.mode]

@@ -29,13 +29,14 @@ from smpc.bgn.decrypt import COMPONENTS, Partial, decrypt_partly, finish, partia
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Indices, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
-from smpc.bgn.mode import Mode, Part
+from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
 from smpc.bgn.scheme import Encryptor, TargetKey
-from smpc.bgn.server_products import groups_of, multiply, upload
+from smpc.bgn.server_products import groups_of, multiply, product_traffic, upload
 from smpc.bgn.upload import ENCRYPTED
 from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.session import Cast
 from smpc.transcript import OTHER_PARTY, PARTY, SERVER
 
 KEYS, SUMS, NOISY, PARTIAL = "keys", "encrypted sums", "noisy sums", "partial decryption"
@@ -71,17 +72,11 @@ class PairMode(Mode):
                 group: read_key(group, key, part.nonce, name) for group, key in zip(_GROUPS, received, strict=True)
             }
 
-    def groups(self, plan: ProductPlan) -> list[Group]:
-        return groups_of(plan, self.part.me)
-
-    def receivers(self, plan: ProductPlan) -> list[str]:
-        return [self.part.cast.server] if self.part.me in plan.widths else []
-
     def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
         if self.part.is_server:
             return multiply(self.part, plan)
         if columns is not None:
-            groups = self.groups(plan)
+            groups = groups_of(plan, self.part.me)
             for group in groups:
                 if group not in self._encryptors:
                     self._encryptors[group] = Encryptor(group, self._secrets[group].public)
@@ -119,23 +114,28 @@ class PairMode(Mode):
         powers = finish(partial, self._public[k][G1], self._secrets[G2], session, k)
         return DiscreteLog(GT, reach).all_of(powers)
 
-    def opening_bytes(self, entries: Entries, to: str) -> int:
-        counts = [((k, l), len(places)) for k, l, places in entries.pairs()]
-        if self.part.is_server:
-            return sum(sums_bytes(count) for _, count in counts)
-        return sum(opening_bytes(pair, count, self.part.me) for pair, count in counts)
-
-    def teller(self, k: str, l: str, to: str) -> str:
+    @staticmethod
+    def teller(k: str, l: str, to: str) -> str:
         return l
 
+    @staticmethod
+    def key_traffic(cast: Cast) -> Traffic:
+        return to_each_other(cast.parties, frame_bytes(KEYS, 1, sum(key_bytes(group) for group in _GROUPS)))
 
-def sums_bytes(count: int) -> int:
-    """Bytes of the server's message with so many encrypted sums, framing included."""
-    return frame_bytes(SUMS, 3, count * COMPONENTS * GT.size)
+    product_traffic = staticmethod(product_traffic)
+
+    @staticmethod
+    def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
+        return [
+            message for k, l, places in entries.pairs() for message in opening_traffic(cast.server, k, l, len(places))
+        ]
 
 
-def opening_bytes(pair: Pair, count: int, party: str) -> int:
-    """Bytes that `party` sends the other party of `pair` to open so many of its entries, framing included."""
-    if party == pair[1]:
-        return frame_bytes(NOISY, 3, count * COMPONENTS * GT.size)
-    return frame_bytes(PARTIAL, 1, partial_bytes(count)) if party == pair[0] else 0
+def opening_traffic(server: str, k: str, l: str, count: int) -> Traffic:
+    """The messages that open so many sums of a pair."""
+    ciphertexts = count * COMPONENTS * GT.size
+    return [
+        (server, l, frame_bytes(SUMS, 3, ciphertexts)),
+        (l, k, frame_bytes(NOISY, 3, ciphertexts)),
+        (k, l, frame_bytes(PARTIAL, 1, partial_bytes(count))),
+    ]

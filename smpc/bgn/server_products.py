@@ -13,17 +13,27 @@ from collections.abc import Mapping
 
 from smpc.bgn.curve import G1, G2, Elements, Group
 from smpc.bgn.entries import Pair
-from smpc.bgn.mode import Part
+from smpc.bgn.mode import Part, Traffic
 from smpc.bgn.multiply import InnerProducts
 from smpc.bgn.scheme import Encryptor
-from smpc.bgn.upload import Upload, ask_on, message_rows, receive
+from smpc.bgn.upload import Upload, ask_on, message_rows, receive, upload_traffic
 from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.session import Cast
 
 
 def groups_of(plan: ProductPlan, party: str) -> list[Group]:
     """In which groups a party encrypts."""
     return [group for place, group in enumerate((G1, G2)) if any(block[place] == party for block in plan.blocks)]
+
+
+def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
+    """All messages of a product."""
+    return [
+        message
+        for party in plan.widths
+        for message in upload_traffic(plan, party, [cast.server], groups_of(plan, party))
+    ]
 
 
 def upload(part: Part, plan: ProductPlan, columns: Integers, encryptors: Mapping[Group, Encryptor]) -> None:

@@ -20,10 +20,9 @@ from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
 from smpc.bgn.curve import Elements
 from smpc.bgn.dlog import OVERFLOW, WINDOW
-from smpc.bgn.entries import BoundedNoise, Entries, Indices, Pair
-from smpc.bgn.mode import RECEIVER, Part, Steps
+from smpc.bgn.entries import BoundedNoise, Entries, Pair
+from smpc.bgn.mode import RECEIVER, Part, Steps, sent_by
 from smpc.bgn.modes import Keys
-from smpc.bgn.upload import upload_bytes
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.network_session import NetworkSession
@@ -34,7 +33,7 @@ from smpc.ring import Integers
 from smpc.session import Cast, Held, Mechanism, Noise, Shared, value_of
 from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
 
-_VALUES = "values"
+VALUES = "values"
 
 
 class BgnSession(NetworkSession):
@@ -53,7 +52,7 @@ class BgnSession(NetworkSession):
         random: RandomWords | None = None,
     ) -> None:
         super().__init__(keys.cast(cast), network, agreement, random=random)
-        self._mode = keys.of(Part(network, self.cast, agreement.nonce, SecureRandom()))
+        self._mode = keys.type(Part(network, self.cast, agreement.nonce, SecureRandom()))
         self._noises = self._openings = self._tail = 0
         self._has_keys = False
 
@@ -99,16 +98,16 @@ class BgnSession(NetworkSession):
         if own is not None and (own.shape != (plan.widths[self.me], plan.rows) or np.any((own > one) | (own < -one))):
             raise InputError(f"{self.me}: columns must be {plan.widths[self.me]} x {plan.rows} within +-{one}")
         if not self._has_keys:
-            with self.phase("keys"):
+            predicted = sent_by(self.me, self._mode.key_traffic(self.cast))
+            with self.phase("keys"), self.counted("keys", predicted, self.network.peers):
                 self._mode.exchange_keys()
             self._has_keys = True
-        receivers = self._mode.receivers(plan)
-        with self.phase("upload" if receivers else "multiply"):
-            if not receivers:
-                return self._mode.multiply(plan, own)
-            predicted = len(receivers) * upload_bytes(plan, self.me, self._mode.groups(plan))
-            with self.counted("product", predicted, receivers):
-                return self._mode.multiply(plan, own)
+        predicted = sent_by(self.me, self._mode.product_traffic(self.cast, plan))
+        with (
+            self.phase("multiply" if own is None else "upload"),
+            self.counted("product", predicted, self.network.peers),
+        ):
+            return self._mode.multiply(plan, own)
 
     # values by holder
 
@@ -163,26 +162,22 @@ class BgnSession(NetworkSession):
         session = self._agreement.nonce + self._openings.to_bytes(8, "big")
         own = entries.noise.draws.get(self.me) if entries.noise else None
         draws = None if own is None or not self.is_party else value_of(own)
-        with self.counted("opening", self._mode.opening_bytes(entries, to), self.network.peers):
+        predicted = sent_by(self.me, self._mode.opening_traffic(self.cast, entries, to))
+        with self.counted("opening", predicted, self.network.peers):
             values = self._mode.open(entries, draws, to, session)
         if self.is_party:
             places = entries.own(self.me)
             noise = np.array(entries.draws_of(self.me, draws, places), dtype=np.int64)
             values[places] = entries.local[places] * entries.times[places] + noise
         for name in self.cast.parties:
-            places = self._told_by(name, entries, to)
+            places = self._mode.told_by(name, entries, to)
             if not places.size or name == to:
                 continue
             if name == self.me:
-                self.network.send(to, _VALUES, values[places])
+                self.network.send(to, VALUES, values[places])
             elif to == self.me:
-                values[places] = self.network.receive(name, _VALUES, np.int64, places.shape)
+                values[places] = self.network.receive(name, VALUES, np.int64, places.shape)
         return Held(to, values.reshape(shape) if to == self.me else None)
-
-    def _told_by(self, name: str, entries: Entries, to: str) -> Indices:
-        """Positions of what `name` tells `to`: its own entries, and those of pairs that it has then."""
-        pairs = [places for k, l, places in entries.pairs() if self._mode.teller(k, l, to) == name]
-        return np.concatenate([entries.own(name), *pairs])
 
     # what is recorded
 

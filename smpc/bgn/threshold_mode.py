@@ -25,6 +25,7 @@ party to the next; 6 powers, proofs included, and 1.7 KB from each of t; 9 t pow
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,10 +34,10 @@ from smpc.bgn.curve import G1, G2, GT, Elements, Encoded, Group
 from smpc.bgn.decrypt import COMPONENTS, read_ciphertexts
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Pair
-from smpc.bgn.mode import RECEIVER, Mode, Part
+from smpc.bgn.mode import RECEIVER, Mode, Part, Traffic, to_each_other
 from smpc.bgn.proofs import PROOF_BYTES
 from smpc.bgn.scheme import Encryptor, TargetKey
-from smpc.bgn.server_products import groups_of, multiply, upload
+from smpc.bgn.server_products import groups_of, multiply, product_traffic, upload
 from smpc.bgn.threshold import Round
 from smpc.bgn.threshold_keys import SHARE_BYTES, Dealing, KeyShare, ThresholdKeys, commitment_bytes, read_commitments
 from smpc.bgn.upload import ENCRYPTED
@@ -44,10 +45,12 @@ from smpc.cost import frame_bytes
 from smpc.errors import PeerError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.session import Cast
 from smpc.transcript import ALL, OTHER_PARTY, PARTY, SERVER
 
 MATERIAL, SHARE, JOINT = "key material", "key share", "joint keys"
 SUMS, NOISY, FINAL = "encrypted sums", "noisy sums", "final sums"
+_DIGEST_BYTES = 32
 PARTIAL, COMBINED, LAST = "partial decryption", "combined decryption", "last decryption"
 
 
@@ -65,9 +68,8 @@ class ThresholdMode(Mode):
         (PARTY, RECEIVER, LAST),
     )
 
-    def __init__(self, part: Part, needed: int) -> None:
+    def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self._needed = needed
         self._encryptors: dict[Group, Encryptor] = {}
         self._keys: ThresholdKeys
         self._share: KeyShare
@@ -79,7 +81,7 @@ class ThresholdMode(Mode):
         everybody = [name for name in (*names, part.cast.server) if name != part.me]
         messages, shares = {}, {}
         if part.is_party:
-            dealing = Dealing.make(self._needed, len(names), part.random)
+            dealing = Dealing.make(_needed(self.part.cast), len(names), part.random)
             messages[part.me] = dealing.publish(part.nonce, part.me, part.random)
             for name in everybody:
                 part.network.send(name, MATERIAL, messages[part.me])
@@ -87,10 +89,12 @@ class ThresholdMode(Mode):
                 part.network.send(name, SHARE, dealing.share(names.index(name) + 1))
             shares[part.me] = dealing.share(names.index(part.me) + 1)
         for name in part.peers:
-            messages[name] = part.receive(name, MATERIAL, (commitment_bytes(self._needed),))
+            messages[name] = part.receive(name, MATERIAL, (commitment_bytes(_needed(self.part.cast)),))
             if part.is_party:
                 shares[name] = part.receive(name, SHARE, (SHARE_BYTES,))
-        commitments = {name: read_commitments(messages[name], self._needed, part.nonce, name) for name in names}
+        commitments = {
+            name: read_commitments(messages[name], _needed(self.part.cast), part.nonce, name) for name in names
+        }
         self._keys = ThresholdKeys.of(list(commitments.values()))
         if part.is_party:
             self._share = KeyShare.collect(names.index(part.me) + 1, shares, commitments)
@@ -110,18 +114,12 @@ class ThresholdMode(Mode):
 
     # products, as in `pair` but under the joint keys
 
-    def groups(self, plan: ProductPlan) -> list[Group]:
-        return groups_of(plan, self.part.me)
-
-    def receivers(self, plan: ProductPlan) -> list[str]:
-        return [self.part.cast.server] if self.part.me in plan.widths else []
-
     def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
         if self.part.is_server:
             return multiply(self.part, plan)
         if columns is not None:
             joint = dict(zip((G1, G2), self._keys.joint, strict=True))
-            groups = self.groups(plan)
+            groups = groups_of(plan, self.part.me)
             for group in groups:
                 if group not in self._encryptors:
                     self._encryptors[group] = Encryptor(group, joint[group])
@@ -137,46 +135,33 @@ class ThresholdMode(Mode):
         places = np.concatenate([positions for _, _, positions in pairs])
         if self.part.is_server:
             sums = [entries.ciphertexts((k, l), positions, GT) for k, l, positions in pairs]
-            self.part.network.send(self._order[0], SUMS, GT.encode(np.concatenate(sums)))
+            self.part.network.send(self.part.cast.parties[0], SUMS, GT.encode(np.concatenate(sums)))
         final = self._final_sums(entries.draws_of(self.part.me, draws, places), to)
         if self.part.me == to:
             values[places] = DiscreteLog(GT, entries.reach).all_of(self._collect(final, session))
-        elif self.part.me in self._quorum:
+        elif self.part.me in _quorum(self.part.cast):
             first = threshold.first_round(final, self._keys, session)
             self.part.network.send(to, PARTIAL, self._answer(first))
             bases = GT.decode(self.part.receive(to, COMBINED, (len(final), GT.size)), what=f"{to}: {COMBINED}")
             self.part.network.send(to, LAST, self._answer(Round(2, bases, self._keys, session)))
         return values
 
-    @property
-    def _order(self) -> tuple[str, ...]:
-        """In which the sums pass the parties."""
-        return self.part.cast.parties
-
-    @property
-    def _quorum(self) -> tuple[str, ...]:
-        return self._order[: self._needed]
-
-    def _watchers(self, to: str) -> list[str]:
-        """Who has to have the final sums, beside the last party."""
-        return [name for name in dict.fromkeys((*self._quorum, to)) if name != self._order[-1]]
-
     def _final_sums(self, noise: list[int], to: str) -> Elements:
         """The sums with everybody's noise, made fresh by every party in turn; none at whoever needs none."""
         part, shape = self.part, (len(noise), COMPONENTS, GT.size)
         final = GT.identity(0, COMPONENTS)
         if part.is_party:
-            place = self._order.index(part.me)
-            sender, label = (self._order[place - 1], NOISY) if place else (part.cast.server, SUMS)
+            place = self.part.cast.parties.index(part.me)
+            sender, label = (self.part.cast.parties[place - 1], NOISY) if place else (part.cast.server, SUMS)
             received = read_ciphertexts(part.receive(sender, label, shape), len(noise), what=f"{sender}: {label}")
             final = TargetKey(*self._keys.joint).add(received, noise, part.random)
             message = GT.encode(final)
-            last = part.me == self._order[-1]
-            for name in self._watchers(to) if last else [self._order[place + 1]]:
+            last = part.me == self.part.cast.parties[-1]
+            for name in _watchers(self.part.cast, to) if last else [self.part.cast.parties[place + 1]]:
                 part.network.send(name, FINAL if last else NOISY, message)
-        if part.me in self._watchers(to):
-            message = part.receive(self._order[-1], FINAL, shape)
-            final = read_ciphertexts(message, len(noise), what=f"{self._order[-1]}: {FINAL}")
+        if part.me in _watchers(self.part.cast, to):
+            message = part.receive(self.part.cast.parties[-1], FINAL, shape)
+            final = read_ciphertexts(message, len(noise), what=f"{self.part.cast.parties[-1]}: {FINAL}")
         return final
 
     def _answer(self, round_: Round) -> Encoded:
@@ -189,14 +174,14 @@ class ThresholdMode(Mode):
         first = threshold.first_round(final, self._keys, session)
         second, u = threshold.second_round(final, self._answers(first, PARTIAL), self._keys, session)
         message = GT.encode(second.bases)
-        for name in self._quorum:
+        for name in _quorum(self.part.cast):
             if name != self.part.me:
                 self.part.network.send(name, COMBINED, message)
         return threshold.finish(final, u, self._answers(second, LAST), self._keys)
 
     def _answers(self, round_: Round, label: str) -> dict[int, Elements]:
         answers = {}
-        for index, name in enumerate(self._quorum, 1):
+        for index, name in enumerate(_quorum(self.part.cast), 1):
             if name == self.part.me:
                 message = self._answer(round_)
             else:
@@ -206,26 +191,47 @@ class ThresholdMode(Mode):
             answers[index] = images
         return answers
 
-    def opening_bytes(self, entries: Entries, to: str) -> int:
+    @staticmethod
+    def teller(k: str, l: str, to: str) -> str:
+        return to
+
+    @staticmethod
+    def key_traffic(cast: Cast) -> Traffic:
+        material = frame_bytes(MATERIAL, 1, commitment_bytes(_needed(cast))) + frame_bytes(JOINT, 1, _DIGEST_BYTES)
+        share = frame_bytes(SHARE, 1, SHARE_BYTES)
+        told = [(party, cast.server, material) for party in cast.parties]
+        return to_each_other(cast.parties, material + share) + told
+
+    product_traffic = staticmethod(product_traffic)
+
+    @staticmethod
+    def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
         count = sum(len(places) for _, _, places in entries.pairs())
         if not count:
-            return 0
-        me, total = self.part.me, 0
-        ciphertexts = count * COMPONENTS * GT.size
-        if self.part.is_server:
-            total += frame_bytes(SUMS, 3, ciphertexts)
-        elif me == self._order[-1]:
-            total += len(self._watchers(to)) * frame_bytes(FINAL, 3, ciphertexts)
-        else:
-            total += frame_bytes(NOISY, 3, ciphertexts)
-        if me == to:
-            total += sum(name != me for name in self._quorum) * frame_bytes(COMBINED, 2, count * GT.size)
-        elif me in self._quorum:
-            total += frame_bytes(PARTIAL, 1, answer_bytes(2 * count)) + frame_bytes(LAST, 1, answer_bytes(count))
-        return total
+            return []
+        ciphertexts, order, quorum = count * COMPONENTS * GT.size, cast.parties, _quorum(cast)
+        answers = frame_bytes(PARTIAL, 1, answer_bytes(2 * count)) + frame_bytes(LAST, 1, answer_bytes(count))
+        others = [name for name in quorum if name != to]
+        return [
+            (cast.server, order[0], frame_bytes(SUMS, 3, ciphertexts)),
+            *((one, following, frame_bytes(NOISY, 3, ciphertexts)) for one, following in pairwise(order)),
+            *((order[-1], name, frame_bytes(FINAL, 3, ciphertexts)) for name in _watchers(cast, to)),
+            *((name, to, answers) for name in others),
+            *((to, name, frame_bytes(COMBINED, 2, count * GT.size)) for name in others),
+        ]
 
-    def teller(self, k: str, l: str, to: str) -> str:
-        return to
+
+def _needed(cast: Cast) -> int:
+    return cast.tolerated + 1
+
+
+def _quorum(cast: Cast) -> tuple[str, ...]:
+    return cast.parties[: _needed(cast)]
+
+
+def _watchers(cast: Cast, to: str) -> list[str]:
+    """Who has to have the final sums, beside the last party."""
+    return [name for name in dict.fromkeys((*_quorum(cast), to)) if name != cast.parties[-1]]
 
 
 def answer_bytes(count: int) -> int:

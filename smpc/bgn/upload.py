@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from smpc.bgn.curve import Elements, Encoded, Group
-from smpc.bgn.mode import Part
+from smpc.bgn.mode import Part, Traffic
 from smpc.bgn.scheme import Encryptor
 from smpc.bgn.threads import on_all_cores, row_blocks
 from smpc.cost import frame_bytes
@@ -33,6 +33,13 @@ def upload_bytes(plan: ProductPlan, party: str, groups: Sequence[Group]) -> int:
         for group in groups
         for rows in message_rows(plan)
     )
+
+
+def upload_traffic(plan: ProductPlan, sender: str, receivers: Sequence[str], groups: Sequence[Group]) -> Traffic:
+    """A party's columns to each receiver, and each one's word to go on."""
+    go_on = max(0, len(message_rows(plan)) - _AHEAD) * frame_bytes(_NEXT, 1, 8)
+    there = [(sender, receiver, upload_bytes(plan, sender, groups)) for receiver in receivers]
+    return [*there, *((receiver, sender, go_on) for receiver in receivers)]
 
 
 def message_rows(plan: ProductPlan) -> list[slice]:

@@ -128,6 +128,9 @@ def test_explain_shows_the_modes_messages(tmp_path: Path, mode: str) -> None:
     for route, message in table(Keys(mode).table):
         assert re.search(rf"{route} +{message}", text), message
     assert "dealer    nobody" in text and "SXDH" in text
+    sent = dict(re.findall(r"^  (\w+) +([0-9.]+) kB ", text, re.MULTILINE))
+    assert list(sent) == ["a", "b", "c", "server"]
+    assert (float(sent["server"]) < 1) == (mode == "linear")
 
 
 def test_explain_has_no_table_of_the_papers_order(tmp_path: Path) -> None:

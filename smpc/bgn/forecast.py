@@ -1,0 +1,68 @@
+"""What a protocol's text will send on the bgn backend, before anything runs: `smpc.forecast` with a mode's traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from smpc.bgn.entries import BoundedNoise, Entries
+from smpc.bgn.mode import Traffic
+from smpc.bgn.modes import Keys
+from smpc.bgn.session import VALUES
+from smpc.cost import message_bytes
+from smpc.forecast import Forecast
+from smpc.products import ProductPlan
+from smpc.ring import Integers
+from smpc.session import Cast, Held, Mechanism, Noise, Shared
+
+
+class BgnForecast(Forecast):
+    """Counts the bytes of every two participants; entries are placed as in a run, and all zero."""
+
+    def __init__(self, cast: Cast, keys: Keys) -> None:
+        super().__init__(keys.cast(cast))
+        self._mode = keys.type
+        self._has_keys = False
+
+    def draw_noise(self, mechanism: Mechanism, contributors: Mapping[str, npt.NDArray[np.bool_]]) -> BoundedNoise:
+        noise = super().draw_noise(mechanism, contributors)
+        return BoundedNoise(noise.size, noise.draws, contributors)
+
+    def _all(self, traffic: Traffic) -> None:
+        for sender, receiver, count in traffic:
+            self._count(sender, receiver, count)
+
+    def _product(self, plan: ProductPlan) -> None:
+        if not self._has_keys:
+            self._all(self._mode.key_traffic(self.cast))
+            self._has_keys = True
+        self._all(self._mode.product_traffic(self.cast, plan))
+
+    def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Entries:
+        super()._gram(columns, rows, widths, one)
+        size = 1 + sum(widths.values())
+        return Entries.of_gram(self.cast.parties, widths, np.zeros((size, size), np.int64), {}, 0)
+
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Entries:
+        super()._inner(x, y, rows, widths)
+        return Entries.of_pair(self.cast.parties, (x.holder, y.holder), widths, {}, 0)
+
+    def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Entries:
+        return Entries.of_party(self.cast.parties, held.holder, np.zeros(shape, np.int64))
+
+    def _take(self, share: Entries, index: tuple[npt.NDArray[np.intp], ...], times: Integers | int) -> Entries:
+        return share.take(index, times)
+
+    def _add_noise(self, share: Entries, noise: Noise) -> Entries:
+        return share.with_noise(noise) if isinstance(noise, BoundedNoise) else share
+
+    def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
+        entries: Entries = shared.share.flat()
+        self._all(self._mode.opening_traffic(self.cast, entries, to))
+        for name in self.cast.parties:
+            told = self._mode.told_by(name, entries, to)
+            if told.size and name != to:
+                self._count(name, to, message_bytes(VALUES, told.shape))
+        return Held(to)

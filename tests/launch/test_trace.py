@@ -116,8 +116,20 @@ def test_one_participant_alone_and_arrows_with_one_end(tmp_path: Path) -> None:
     assert kind(checked(merged([path])), "s") == []
 
 
-def test_messages_of_one_moment_stay_apart() -> None:
+def test_messages_in_both_directions_are_counted_apart(tmp_path: Path) -> None:
+    ann, bob = Recorder("ann"), Recorder("bob")
+    for label, (sender, receiver) in {"x": (ann, bob), "y": (bob, ann), "z": (ann, bob), "w": (bob, ann)}.items():
+        sender.sent(receiver.me, label, np.zeros(1))
+    for label, (sender, receiver) in {"y": (bob, ann), "w": (bob, ann), "x": (ann, bob), "z": (ann, bob)}.items():
+        receiver.received(sender.me, label, np.zeros(1))
+    events = checked(merged(write(tmp_path, ann, bob)))
+    starts, ends = ({event["id"]: event["name"] for event in kind(events, ph)} for ph in "sf")
+    assert starts == ends and sorted(starts.values()) == ["w", "x", "y", "z"]
+
+
+def test_messages_of_one_moment_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     ann = Recorder("ann")
+    monkeypatch.setattr(ann, "now", lambda at=ann.now(): at)
     for number in range(500):
         ann.sent("bob", f"m{number}", np.zeros(1))
     events = checked(trace_json(ann, ("ann", "bob")))

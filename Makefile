@@ -31,6 +31,7 @@ bench: $(VENV)/.dev
 	$(RUN) -m tests.bench.bench_samplers
 	$(RUN) -m tests.bench.bench_joint_noise
 	$(RUN) -m tests.bench.bench_bgn
+	$(RUN) -m tests.bench.bench_ballots 2000
 
 check-system:
 	@sh ./check-system.sh $(PYTHON)

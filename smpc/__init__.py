@@ -1,4 +1,4 @@
-"""Secret sharing over CrypTen: sessions, exact products and votes, noise on shares, transcript and cost."""
+"""Secret sharing over CrypTen: sessions, exact products, ballots, noise on shares, transcript and cost."""
 
 from smpc.clear import ClearSession
 from smpc.errors import HolderError, InputError, PeerError, SmpcError, UnprotectedError

@@ -11,7 +11,6 @@ import pytest
 from mechanisms.discrete_laplace import DiscreteLaplace
 from smpc import Cast, ClearSession, Held, HolderError, InputError, UnprotectedError
 from smpc.session import value_of
-from smpc.votes import count_votes
 
 CAST = Cast(("ann", "bob", "cid"))
 LAPLACE = DiscreteLaplace(Fraction(10))
@@ -112,16 +111,6 @@ def test_inner_product_of_one_party_with_itself_is_local(s: ClearSession) -> Non
     x = Held("ann", np.ones((1, 2), dtype=np.int64))
     with pytest.raises(InputError, match="locally"):
         s.inner(x, x, rows=2, widths=(1, 1), bits=0)
-
-
-def test_votes_are_counted_exactly_and_must_be_one_hot(s: ClearSession) -> None:
-    rng = np.random.default_rng(4)
-    votes = {p: np.eye(3, dtype=np.int64)[rng.integers(3, size=5)] for p in CAST.parties}
-    counted = count_votes(s, {p: Held(p, v) for p, v in votes.items()}, samples=5, classes=3)
-    assert np.array_equal(counted.share, sum(votes.values()))
-    for bad in ([[2, 0, -1]], [[1, 1, 0]], [[0, 0, 0]], [[1, 0]], [[1.0, 0.0, 0.0]]):
-        with pytest.raises(InputError, match="votes"):
-            count_votes(s, {"ann": Held("ann", np.array(bad))}, samples=1, classes=3)
 
 
 @pytest.mark.parametrize("parties", [(), ("ann", "ann"), ("server",), ("dealer", "x")])

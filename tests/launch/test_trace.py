@@ -129,12 +129,13 @@ def test_messages_in_both_directions_are_counted_apart(tmp_path: Path) -> None:
 
 def test_messages_of_one_moment_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     ann = Recorder("ann")
-    monkeypatch.setattr(ann, "now", lambda at=ann.now(): at)
+    moment = ann.now()
+    monkeypatch.setattr(ann, "now", lambda: moment)
     for number in range(500):
         ann.sent("bob", f"m{number}", np.zeros(1))
     events = checked(trace_json(ann, ("ann", "bob")))
     assert [event["name"] for event in lane(events, 1, SENT)] == [f"m{number}" for number in range(500)]
-    assert len({event["id"] for event in kind(events, "s")}) == 500
+    assert len({event["id"] for event in kind(events, "s")}) == len({event["ts"] for event in kind(events, "s")}) == 500
 
 
 def test_steps_have_the_names_of_the_tables() -> None:

@@ -19,6 +19,8 @@ from protocols.raw_tables import data_directory
 EPSILONS = tuple(Fraction(text) for text in ("50", "10", "5", "1", "1/5", "1/10", "1/50", "1/100"))
 QUICK_EPSILONS = tuple(Fraction(text) for text in ("10", "1", "1/5", "1/10"))
 METHODS = ("statistic", "soft", "vote", "avg", "avg, tight", "batch, one row")
+WITH_DELTA = ("statistic, Gaussian", "GNMax", "Confident-GNMax")
+_ALL = (*METHODS, *WITH_DELTA)
 LEVELS = ("batch", "soft", "vote", "avg", "indiv")
 _ABOUT = """
 Accuracy on held-out rows: median of {splits} splits [interval, see below]. A split draws test rows, public auxiliary
@@ -26,7 +28,9 @@ rows, and each voter's own rows without replacement; every voter trains a logist
 1e-4, as the global classifier does. Noise is one draw a split. Epsilon protects a voter's whole data, but in `batch,
 one row`, which trusts a curator with all rows and protects one of them. `statistic` has the noise of two compute
 parties. `soft`, `vote`, `avg`, `batch` have the paper's constants; `avg, tight` the shorter bound of
-`protocols.ensemble.averaging`. Intervals are order statistics of the splits: 95 % from 6 splits on, the range below.
+`protocols.ensemble.averaging`. The last three methods have delta 1e-6; PATE's labels train the same classifier, at
+data-independent cost, by one trusted curator. Intervals are order statistics of the splits: 95 % from 6 splits on, the
+range below.
 """
 _COMPARED = """
 The paper's output perturbation (`soft`) at its two largest epsilons beside the smallest epsilon at which `statistic` is
@@ -111,13 +115,14 @@ def measure(
             levels[count].append(one.not_private())
             for epsilon in epsilons:
                 words = words_of("ensemble noise", setting.name, count, str(epsilon), seed)
-                private[count, epsilon].append(one.private(Budget(epsilon), words))
+                budget = Budget(epsilon)
+                private[count, epsilon].append({**one.private(budget, words), **one.with_delta(budget, words)})
     return [
         Measured(
             setting,
             count,
             {name: summarise(run[name] for run in levels[count]) for name in LEVELS},
-            {name: {e: summarise(run[name] for run in private[count, e]) for e in epsilons} for name in METHODS},
+            {name: {e: summarise(run[name] for run in private[count, e]) for e in epsilons} for name in _ALL},
         )
         for count in voters
     ]
@@ -128,7 +133,7 @@ def _figure(setting: Setting, measured: list[Measured], epsilons: tuple[Fraction
     panels = tuple(
         Panel(
             f"{one.voters:,} voters",
-            tuple(Line(name, x, tuple(one.private[name][e] for e in epsilons)) for name in METHODS),
+            tuple(Line(name, x, tuple(one.private[name][e] for e in epsilons)) for name in _ALL),
             {name: one.levels[name].median for name in ("batch", "soft", "indiv")},
         )
         for one in measured
@@ -137,11 +142,12 @@ def _figure(setting: Setting, measured: list[Measured], epsilons: tuple[Fraction
 
 
 def _table(one: Measured, epsilons: tuple[Fraction, ...]) -> Table:
-    rows = [(f"epsilon {float(e):g}", *(str(one.private[name][e]) for name in METHODS)) for e in epsilons]
+    rows = [(f"epsilon {float(e):g}", *(str(one.private[name][e]) for name in _ALL)) for e in epsilons]
     levels = dict(zip(METHODS, ("soft", "soft", "vote", "avg", "avg", "batch"), strict=True))
-    rows.append(("not private", *(str(one.levels[levels[name]]) for name in METHODS)))
-    rows.append(("indiv", *([str(one.levels["indiv"])] * len(METHODS))))
-    return Table(("", *METHODS), tuple(rows))
+    levels |= dict(zip(WITH_DELTA, ("soft", "vote", "vote"), strict=True))
+    rows.append(("not private", *(str(one.levels[levels[name]]) for name in _ALL)))
+    rows.append(("indiv", *([str(one.levels["indiv"])] * len(levels))))
+    return Table(("", *_ALL), tuple(rows))
 
 
 def _comparison(found: list[Measured]) -> Table:

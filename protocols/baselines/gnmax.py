@@ -43,7 +43,6 @@ def gnmax(counts: Integers, *, epsilon: Fraction, delta: Fraction, random: Rando
 
 def confident_gnmax(
     counts: Integers,
-    *,
     threshold: int,
     test: Fraction,
     answer: Fraction,
@@ -51,14 +50,13 @@ def confident_gnmax(
     delta: Fraction,
     random: RandomWords,
 ) -> Answers:
-    """Labels of samples, in order, whose largest count plus noise of standard deviation `test` is at least `threshold`.
+    """Labels of samples, in order, whose largest count plus noise of variance `test` is at least `threshold`.
 
-    `answer`: standard deviation of the noise on the counts of these. Ends after `most` answers.
+    `answer`: variance of the noise on the counts of these. Ends after `most` answers.
     """
     classes, samples = _checked(counts)
     limit = min(validate.integer("most", most, low=1), samples)
-    tests = DiscreteGaussian(validate.positive("test", test) ** 2)
-    answers = DiscreteGaussian(validate.positive("answer", answer) ** 2)
+    tests, answers = DiscreteGaussian(test), DiscreteGaussian(answer)
     clear = np.flatnonzero(counts.max(axis=0) + tests.draw(samples, random) >= threshold)[:limit]
     noisy = counts[:, clear] + answers.draw(classes * clear.size, random).reshape(classes, -1)
     labels = np.full(samples, UNANSWERED, dtype=np.int64)

@@ -15,8 +15,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from mechanisms import calibration
 from mechanisms.randomness import RandomWords
 from protocols.baselines import output_perturbation
+from protocols.baselines.gnmax import UNANSWERED, confident_gnmax, gnmax
 from protocols.ensemble import erm, local
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.averaging import AveragingPlan
@@ -32,6 +34,8 @@ from smpc.ring import Integers
 
 REGULARISATION = Fraction(1, 10_000)  # the paper's, for voters and for the global classifier
 COMPUTE_PARTIES = 2
+DELTA = Fraction(1, 10**6)  # of Gaussian noise: below one over the number of voters
+_CLEAR = Fraction(3, 4)  # of the votes: what Confident-GNMax asks for
 _VOTERS_AT_ONCE = 500
 
 
@@ -118,6 +122,14 @@ class Ensemble:
             "batch, one row": self.accuracy(self.private_batch(budget, random)),
         }
 
+    def with_delta(self, budget: Budget, random: RandomWords) -> Mapping[str, float]:
+        """By method, at DELTA."""
+        return {
+            "statistic, Gaussian": self.accuracy(self.statistic(replace(budget, delta=DELTA), random)),
+            "GNMax": self.accuracy(self.noisy_labels(budget, random, confident=False)),
+            "Confident-GNMax": self.accuracy(self.noisy_labels(budget, random, confident=True)),
+        }
+
     def statistic(self, budget: Budget, random: RandomWords) -> Floats:
         """Our release's weights."""
         plan = StatisticPlan(self.auxiliary, self.poll, budget, float(REGULARISATION))
@@ -142,6 +154,23 @@ class Ensemble:
         for _ in range(COMPUTE_PARTIES):
             opened = opened + plan.mechanism.draw(width * d, random)
         return plan.mean(opened, self.voters)
+
+    def noisy_labels(self, budget: Budget, random: RandomWords, *, confident: bool) -> Floats:
+        """PATE's noisy labels at DELTA, and the minimiser for the samples that got one; zeros where none did."""
+        counts = np.vstack([self.voters - self.counts, self.counts]) if self.poll.width == 1 else self.counts
+        if confident:
+            samples = self.auxiliary.count  # a test and an answer each: squared L2 norms 1 and 2, with equal noise
+            variance = calibration.gaussian(3 * samples, counts.size + samples, budget.epsilon, DELTA).variance
+            threshold = int(_CLEAR * self.voters)
+            labels = confident_gnmax(counts, threshold, variance, variance, samples, DELTA, random).labels
+        else:
+            labels = gnmax(counts, epsilon=budget.epsilon, delta=DELTA, random=random).labels
+        clear = labels != UNANSWERED
+        if not clear.any():
+            return np.zeros(self.weights[0].shape)
+        x = self.auxiliary.x[clear]
+        s = erm.statistic(x, one_hot(labels[clear], self.test.classes))
+        return erm.minimise(x, s, float(REGULARISATION), certified=False).weights
 
     def private_batch(self, budget: Budget, random: RandomWords) -> Floats:
         """All rows at one curator, output perturbation at the sensitivity of one row."""

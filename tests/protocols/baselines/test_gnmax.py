@@ -36,7 +36,7 @@ def test_clear_votes_are_answered_right_within_the_budget() -> None:
 
 
 def test_unclear_votes_are_not_answered_and_answers_end() -> None:
-    options = {"test": Fraction(20), "answer": Fraction(10), "delta": DELTA, "random": SecureRandom()}
+    options = {"test": Fraction(400), "answer": Fraction(100), "delta": DELTA, "random": SecureRandom()}
     found = confident_gnmax(CLEAR, threshold=650, most=9, **options)  # type: ignore[arg-type]
     assert found.labels.tolist() == [0, 1, UNANSWERED]
     first = confident_gnmax(CLEAR, threshold=650, most=1, **options)  # type: ignore[arg-type]

@@ -73,6 +73,16 @@ def test_without_much_noise_every_method_is_as_good_as_without_any(split: simula
     assert abs(noisy["batch, one row"] - plain["batch"]) <= 0.05
 
 
+def test_with_delta_many_voters_and_few_samples_are_enough_for_noisy_labels() -> None:
+    two = ensemble(blobs(2, 4000), voters=300, own=10, auxiliary=50, test=900, seed=1)
+    plain, noisy = two.not_private(), two.with_delta(Budget(Fraction(40)), SecureRandom())
+    assert abs(noisy["statistic, Gaussian"] - plain["soft"]) <= 0.05
+    assert abs(noisy["GNMax"] - plain["vote"]) <= 0.1
+    assert noisy["Confident-GNMax"] > 0.5
+    drowned = two.with_delta(Budget(Fraction(1, 1000)), SecureRandom())
+    assert all(0 <= value <= 1 for value in drowned.values())
+
+
 def test_noise_hurts_the_papers_methods_where_the_statistic_still_learns() -> None:
     two = ensemble(blobs(2, 4000), voters=200, own=10, auxiliary=800, test=1000, seed=1)
     results = [two.private(Budget(Fraction(2)), SecureRandom()) for _ in range(9)]

@@ -93,6 +93,8 @@ def test_bottom_up_logistic_and_vector_noise_run_over_processes() -> None:
         (Options(loss="logistic", mechanism="gaussian", delta=Fraction(1, 10**6)), Fraction(1)),
         (Options(mechanism="gamma-norm"), Fraction(1)),
         (Options(sensitivity="paper", release="ordered"), Fraction(1)),
+        (Options(weights="balanced", repair="posterior"), Fraction(1)),
+        (Options(loss="logistic", weights="balanced", repair="rescaled"), Fraction(1)),
     ]
     with Pool(Cast(tuple(of.widths))) as pool:
         for options, epsilon in cases:

@@ -40,7 +40,7 @@ from smpc.session import Cast, Held, Session, value_of
 
 
 def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, table: Table) -> dict[str, str | bytes]:
-    """The result files: f.pt at the feature party, h.pt where h was trained, what all protocols write at both."""
+    """The result files: f.pt at the feature party; h.pt and evaluation.json where h is; what all protocols write."""
     plan = task.plan(agreed_rows(agreement))
     me, spec = session.me, task.spec(session.me)
     compare_ids(session.network, agreement, plan.cast, table)
@@ -80,6 +80,8 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     for name, side in networks:
         if side.holder == me:
             files[name] = _weights(value_of(side))
+    if trained.holder == me and (estimate := value_of(trained).private_auc()) is not None:
+        files["evaluation.json"] = json.dumps({"auc_of_perturbed_labels": estimate}) + "\n"
     return files
 
 

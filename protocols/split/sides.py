@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from protocols.split.auc import auc_of_weights
 from protocols.split.checkpoint import Checkpoints
 from protocols.split.models import check_records_apart, device_of
 from protocols.split.plan import Plan, Rows
@@ -97,7 +98,8 @@ class FeatureSide(Side):
 class LabelSide(Side):
     """P_L: h, and the released values in place of labels, shape (copies, n, width). It never has a label.
 
-    The first copy makes the gradients that are sent, the last one those of h: one and the same if coupled.
+    The first copy makes the gradients that are sent, the last one those of h: one and the same if coupled. `last`:
+    each record's logits when it was last trained on, before that step; NaN for one that was not, (n, width).
     """
 
     def __init__(
@@ -108,6 +110,8 @@ class LabelSide(Side):
             wanted = (plan.copies, plan.rows, plan.width)
             raise InputError(f"released values have shape {released.shape}: the plan says {wanted}")
         check_records_apart(network, plan.cut)
+        self.released = released
+        self.last = np.full((plan.rows, plan.width), np.nan, dtype=np.float32)
         self.targets: list[Targets] = [make_targets(part, plan.law, plan.post, plan.bound) for part in released]
 
     def step(self, rows: Rows, embeddings: Floats32) -> Floats32:
@@ -116,6 +120,7 @@ class LabelSide(Side):
         logits = self.network(inputs)
         if logits.shape != (len(rows), self.plan.width):
             raise InputError(f"h gave shape {tuple(logits.shape)}: the plan says ({len(rows)}, {self.plan.width})")
+        self.last[rows] = _array(logits)
         index = torch.from_numpy(rows)
         sent = self.targets[0].residual(logits, index)
         if len(self.targets) == 1:
@@ -125,6 +130,17 @@ class LabelSide(Side):
             own = list(_gradients(logits, self.trained, self.targets[1].residual(logits, index)))
         self.update([None if g is None else g / len(rows) for g in own])
         return _array(gradient)
+
+    def private_auc(self) -> float | None:
+        """The AUC of `last`, two classes, estimated from the released values (`auc_of_weights`): it costs no epsilon.
+
+        In one epoch each record is scored before it is learnt from. None without noise, for more classes, for a run
+        that was resumed in its last epoch.
+        """
+        if self.plan.law is None or self.plan.width != 1 or np.isnan(self.last).any():
+            return None
+        values = self.plan.law.unbiased(self.released[-1])[:, 0]
+        return auc_of_weights(values, self.last[:, 0].astype(np.float64))
 
     def scores(self, embeddings: Floats32) -> Floats32:
         """Logits of new records, (b, width)."""

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from mechanisms.randomness import SecureRandom
 from protocols.split import train as module
+from protocols.split.auc import auc
 from protocols.split.memo import Memo
 from protocols.split.models import FeatureNet, check_records_apart
 from protocols.split.perturb import LATTICE, on_lattice
@@ -325,6 +326,22 @@ def test_guarantees_say_what_a_label_costs() -> None:
     gaussian = plan_of(10, "gaussian", delta="1e-6", coupling="independent").guarantee.worst(1)
     assert float(gaussian.delta) == 2e-6 and gaussian.epsilon == 2
     assert plan_of(10, None).guarantee.worst(1).epsilon == float("inf")
+
+
+def test_the_auc_from_perturbed_labels_is_near_the_true_one_and_refused_where_it_would_not_be_private() -> None:
+    tensors = inputs(6_000)
+    truth = labels_of(tensors)
+    plan = plan_of(6_000, "laplace", 4, batch=100, epochs=2)
+    side = clear_run(plan, tensors, draws(plan, truth)).labels
+    estimate = side.private_auc()
+    assert estimate is not None and estimate == pytest.approx(auc(truth, side.last[:, 0].astype(float)), abs=0.05)
+    assert auc(truth, side.last[:, 0].astype(float)) > 0.75
+    for law, classes in ((None, 2), ("discrete", 3)):
+        other = plan_of(100, law, classes=classes)
+        run = clear_run(other, inputs(100), draws(other, labels_of(inputs(100), classes)))
+        assert run.labels.private_auc() is None, "it would read labels themselves, or has no meaning"
+    resumed = label_side(plan, draws(plan, truth))
+    assert resumed.private_auc() is None
 
 
 def test_predictions_are_of_the_trained_network() -> None:

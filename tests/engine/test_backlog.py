@@ -43,7 +43,7 @@ def test_the_last_messages_do_not_wait_for_a_heartbeat(count: int, monkeypatch: 
             assert network.receive("p1", "x", np.int64, (100,))[0] == number
         return time.monotonic() - start
 
-    assert both(sends(count, 100, ready), work, deadline=30.0) < 1.0
+    assert both(sends(count, 100, ready), work, deadline=30.0) < 4.0  # the first heartbeat comes after 5
 
 
 def test_a_slow_reader_does_not_blame_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:

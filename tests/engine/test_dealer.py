@@ -41,7 +41,7 @@ def asked(*requests: Any, sender: str = "p0") -> dict[str, Any]:
         Dealer(network, agreement, ("p0", "p1")).serve()
         network.finish()
 
-    everyone = Participants(cast_of(2), deadline=5.0)
+    everyone = Participants(cast_of(2))
     return everyone.outcomes({name: serve if name == "dealer" else party for name in everyone.cast.everyone})
 
 
@@ -190,7 +190,7 @@ def test_a_request_is_the_first_partys_only_message() -> None:
     def serve(network: Network, agreement: Agreement) -> None:
         Dealer(network, agreement, ("p0", "p1")).serve()
 
-    everyone = Participants(cast_of(2), deadline=5.0)
+    everyone = Participants(cast_of(2))
     outcomes = everyone.outcomes({name: serve if name == "dealer" else party for name in everyone.cast.everyone})
     assert "p0 is out of step: it sent 'masked columns int64 (2, 2)'" in str(outcomes["dealer"])
 

@@ -101,7 +101,7 @@ def test_facts_that_only_some_state_reach_all() -> None:
 
 def refused(facts: dict[str, dict[str, str]]) -> dict[str, PeerError]:
     with pytest.raises(JoinFailed) as caught:
-        Everybody(CAST, facts=facts, deadline=5.0)
+        Everybody(CAST, facts=facts)
     return caught.value.errors
 
 
@@ -149,5 +149,5 @@ def test_somebody_who_tells_two_nonces_is_out_of_step(monkeypatch: pytest.Monkey
             network.send(name, "x", np.zeros(1))
         return [network.receive(name, "x", np.float64, (1,)) for name in network.peers]
 
-    outcomes = Participants(CAST, deadline=5.0).outcomes(work)
+    outcomes = Participants(CAST).outcomes(work)
     assert all(isinstance(outcome, PeerError) for outcome in outcomes.values())

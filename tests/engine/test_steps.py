@@ -29,7 +29,7 @@ def outcomes(**work: Step) -> dict[str, Any]:
 
         return do
 
-    everyone = Participants(cast_of(2, dealer=False), deadline=5.0)
+    everyone = Participants(cast_of(2, dealer=False))
     return everyone.outcomes({name: whole(work.get(name, lambda network: None)) for name in everyone.cast.everyone})
 
 

@@ -93,6 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     vote.add_argument("--model", type=Path, required=True, help="a fitted scikit-learn classifier, written by joblib")
     vote.add_argument("--aux", type=Path, help="the samples on this host (default: where the job file has them)")
     vote.add_argument("--key", type=Path, help="your signing key; default: NAME.voter here")
+    vote.add_argument("--ledger", type=Path, help="your ledger: the vote is charged to it before anything is sent")
+    vote.add_argument("--data-set", help="the name of your data in the ledger; default: your name in the roster")
     vote.add_argument("--seconds", type=float, default=60.0, help="how long to try to reach the parties (default 60)")
     vote.set_defaults(command=_vote)
 
@@ -242,10 +244,17 @@ def _voter_key(options: argparse.Namespace) -> None:
 
 
 def _vote(options: argparse.Namespace) -> None:
-    from launch.vote import vote
+    from launch.vote import Account, vote
 
+    account = Account(options.ledger, options.data_set or options.name) if options.ledger else None
     receipts = vote(
-        options.job, options.name, options.model, table=options.aux, key=options.key, seconds=options.seconds
+        options.job,
+        options.name,
+        options.model,
+        table=options.aux,
+        key=options.key,
+        account=account,
+        seconds=options.seconds,
     )
     print("\n".join(receipts))
 

@@ -22,8 +22,10 @@ from launch.ballot_keys import make_sealing_key, make_voter_key, read_roster
 from launch.ensemble_task import EnsembleTask
 from launch.job import load_job
 from launch.keys import make_keys
+from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
+from mechanisms.ledger import BudgetError, Ledger
 from smpc.errors import InputError, SmpcError
 
 SAMPLES = 60
@@ -147,6 +149,12 @@ def test_models_that_cannot_vote_are_refused_in_one_line(tmp_path: Path) -> None
         with pytest.raises(SmpcError, match=message) as caught:
             cast_vote(job, voter, tmp_path / model, table=None, key=tmp_path / f"{voter}.voter", seconds=0)
         assert "\n" not in str(caught.value)
+    account = Account(tmp_path / "ledger.sqlite", "readings")
+    Ledger(account.ledger).cap("readings", "party", "30", "0")
+    with pytest.raises(SmpcError, match="vote while the job runs"):  # charged, whether or not it arrives
+        cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
+    with pytest.raises(BudgetError):
+        cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
     with pytest.raises(InputError, match="this key is not the one"):
         cast_vote(job, "tree", tmp_path / "tree.joblib", table=None, key=tmp_path / "bayes.voter", seconds=0)
 

@@ -48,7 +48,7 @@ class FunctionalTask(Task):
 
     @classmethod
     def read(cls, path: Path, top: Fields, job: Fields) -> FunctionalTask:
-        holder, target, parties = read_label(top, read_parties(path, top))
+        holder, target, parties = read_label(top, read_parties(path, top, categories=True))
         budgets = read_budgets(top, [party.name for party in parties])
         if budgets and job.has("epsilon"):
             raise JobError(f"{path}: epsilon beside [budgets]: bottom-up it is the budgets' sum; leave one of them out")
@@ -132,6 +132,7 @@ class FunctionalTask(Task):
             "loss": self.options.loss,
             "rows": rows,
             "label": self.label.name,
+            "categories": {name: values for party in self.parties for name, values in party.categories.items()},
             "fraction_bits": plan.bits,
             "noise_standard_deviation": plan.noise_deviation,
             "indefinite": release.indefinite,

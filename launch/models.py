@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,17 @@ _LOSSES = ("linear", "logistic")
 
 @dataclass(frozen=True)
 class ReleasedModel:
-    """A linear or logistic model: `names` and `weights` (features,) in the columns' own units."""
+    """A linear or logistic model: `names` and `weights` (features,) in the columns' own units.
+
+    `categories`: values of columns of text, the first without an indicator NAME=VALUE among the names.
+    """
 
     loss: str
     label: str
     names: tuple[str, ...]
     weights: Floats
     intercept: float
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> ReleasedModel:
@@ -39,7 +44,9 @@ class ReleasedModel:
             finite = all(map(math.isfinite, (intercept, *values.values())))
             if about["loss"] not in _LOSSES or not values or not finite:
                 raise ValueError
-            return cls(about["loss"], str(about["label"]), tuple(values), np.array(list(values.values())), intercept)
+            categories = {str(name): tuple(map(str, texts)) for name, texts in about.get("categories", {}).items()}
+            weights = np.array(list(values.values()))
+            return cls(about["loss"], str(about["label"]), tuple(values), weights, intercept, categories)
         except OSError as error:
             raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -72,5 +79,5 @@ def predict_table(model_path: Path, table: Path) -> str:
     """A CSV text: the model's prediction for every row of a CSV or Parquet table, in its order."""
     model = ReleasedModel.load(model_path)
     heading = f"probability of {model.label}" if model.loss == "logistic" else model.label
-    predictions = model.predict(read_columns(table, model.names))
+    predictions = model.predict(read_columns(table, model.names, model.categories))
     return "\n".join([heading, *(repr(float(value)) for value in predictions)]) + "\n"

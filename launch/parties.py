@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from launch.fields import MAX_NAME, Fields, JobError, is_number, is_plain, shown
 from protocols.schema import Column
 from smpc.errors import InputError
 
+MAX_VALUES = 100  # of a category
 _KEYS = ("name", "table", "id", "columns", "ledger", "data_set", *ENDPOINT_KEYS[1:])
 
 
@@ -19,8 +20,9 @@ _KEYS = ("name", "table", "id", "columns", "ledger", "data_set", *ENDPOINT_KEYS[
 class PartySpec(Endpoint):
     """A party and its table: CSV or Parquet, with an id column and the job's columns.
 
-    The label, if the party holds it, stands last in `columns`. `ledger`, if given, is where the party keeps count of
-    what releases of `data_set` have cost.
+    The label, if the party holds it, stands last in `columns`. `categories`: the public values of each column of text,
+    which stands in `columns` as an indicator NAME=VALUE for each value but the first. `ledger`, if given, is where the
+    party keeps count of what releases of `data_set` have cost.
     """
 
     table: Path
@@ -28,16 +30,22 @@ class PartySpec(Endpoint):
     columns: tuple[Column, ...]
     ledger: Path | None
     data_set: str
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The table's columns that are read, id apart."""
+        return tuple(dict.fromkeys(column.category or column.name for column in self.columns))
 
 
-def read_parties(path: Path, top: Fields) -> tuple[PartySpec, ...]:
-    """All [[party]] tables, in the file's order; at least two, no column name twice."""
+def read_parties(path: Path, top: Fields, *, categories: bool = False) -> tuple[PartySpec, ...]:
+    """All [[party]] tables, in the file's order; at least two, no column name twice. `categories`: text is allowed."""
     items = top.get("party")
     if not isinstance(items, list) or len(items) < 2:
         raise JobError(
             f"{path}: needs at least two [[party]] tables, has {len(items) if isinstance(items, list) else 0}"
         )
-    parties = tuple(_party(path, number, item) for number, item in enumerate(items, 1))
+    parties = tuple(_party(path, number, item, categories) for number, item in enumerate(items, 1))
     check_distinct(path, parties)
     columns = [column.name for party in parties for column in party.columns]
     repeated = next((name for name in columns if columns.count(name) > 1), None)
@@ -61,13 +69,14 @@ def features_of(parties: tuple[PartySpec, ...], holder: str) -> dict[str, tuple[
     return {party.name: party.columns[:-1] if party.name == holder else party.columns for party in parties}
 
 
-def _party(path: Path, number: int, item: Any) -> PartySpec:
+def _party(path: Path, number: int, item: Any, categories: bool) -> PartySpec:
     where = f"{path}: [[party]] {number}"
     fields = Fields(where, item, _KEYS)
     endpoint = read_endpoint(fields, path)
-    columns = read_columns(f"{path}: columns of {endpoint.name}", fields.get("columns"))
+    table = fields.get("columns")
+    columns = read_columns(f"{path}: columns of {endpoint.name}", table, categories=categories)
     identifier = fields.text("id", longest=MAX_NAME)
-    if identifier in {column.name for column in columns}:
+    if identifier in {column.category or column.name for column in columns}:
         raise JobError(
             f"{where}: id = {identifier!r} is one of the columns; ids are no feature, take it out of columns"
         )
@@ -78,17 +87,21 @@ def _party(path: Path, number: int, item: Any) -> PartySpec:
         columns=columns,
         ledger=path.parent / fields.text("ledger") if fields.has("ledger") else None,
         data_set=fields.text("data_set", endpoint.name, longest=MAX_NAME),
+        categories={name: tuple(values) for name, values in table.items() if isinstance(values[0], str)},
     )
 
 
-def read_columns(where: str, table: Any) -> tuple[Column, ...]:
-    """The columns and public bounds of a table NAME = [low, high]."""
+def read_columns(where: str, table: Any, *, categories: bool = False) -> tuple[Column, ...]:
+    """The columns of a table NAME = [low, high], public bounds, or with `categories` also NAME = ["VALUE", "VALUE"]."""
     if not isinstance(table, Mapping) or not table:
         raise JobError(f"{where}: must be a table of NAME = [low, high], the public bounds; at least one")
     columns = []
     for name, bounds in table.items():
         if not is_plain(name, MAX_NAME):
             raise JobError(f"{where}: the name {shown(name)} must be 1 to {MAX_NAME} printable characters; rename it")
+        if categories and isinstance(bounds, list) and bounds and isinstance(bounds[0], str):
+            columns += _indicators(where, name, bounds)
+            continue
         try:
             if not isinstance(bounds, list) or len(bounds) != 2 or not all(is_number(bound) for bound in bounds):
                 raise ValueError
@@ -102,11 +115,24 @@ def read_columns(where: str, table: Any) -> tuple[Column, ...]:
     return tuple(columns)
 
 
+def _indicators(where: str, name: str, values: list[Any]) -> list[Column]:
+    """An indicator for each value but the first."""
+    good = all(isinstance(value, str) and is_plain(value, MAX_NAME) and value == value.strip() for value in values)
+    if not good or not 2 <= len(values) <= MAX_VALUES or len(set(values)) < len(values):
+        raise JobError(
+            f"{where}: {name} = {shown(values)} must be 2 to {MAX_VALUES} different values in quotes, all there are"
+        )
+    return [Column(f"{name}={value}", 0.0, 1.0, name) for value in values[1:]]
+
+
 def column_facts(parties: tuple[PartySpec, ...]) -> dict[str, str]:
     """The parties' columns and bounds as public facts of a handshake."""
     facts = {}
     for party in parties:
         facts[f"number of columns of {party.name}"] = str(len(party.columns))
         for number, column in enumerate(party.columns, 1):
-            facts[f"column {number} of {party.name}"] = f"{column.name} in [{column.low!r}, {column.high!r}]"
+            category = f", a value of {column.category}" if column.category is not None else ""
+            facts[f"column {number} of {party.name}"] = f"{column.name} in [{column.low!r}, {column.high!r}]{category}"
+        for name, values in party.categories.items():
+            facts[f"reference of {name}"] = values[0]
     return facts

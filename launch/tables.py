@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,16 +38,16 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
     The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
     straight to its place.
     """
-    check_columns(spec.table, [spec.id, *(column.name for column in spec.columns)])
+    check_columns(spec.table, [spec.id, *spec.sources])
     ids, places = _sorted_ids(spec)
     values = np.empty((len(spec.columns), len(ids)))
     start = 0
-    for batch in batches(spec.table, [column.name for column in spec.columns]):
+    for batch in batches(spec.table, spec.sources):
         rows = places[start : start + batch.num_rows]
         if len(rows) < batch.num_rows:
             raise _changed(spec)
         for i, column in enumerate(spec.columns):
-            values[i, rows] = _numbers(spec, column, batch.column(i), start)
+            values[i, rows] = _values(spec, column, batch, start)
         start += batch.num_rows
     if start < len(ids):
         raise _changed(spec)
@@ -57,15 +57,22 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
     return table
 
 
-def read_columns(path: Path, names: Sequence[str]) -> Floats:
-    """The named columns of any table, shape (width, rows), in the file's order. Raises TableError."""
-    columns = tuple(Column(name, -MAX_BOUND, MAX_BOUND) for name in names)
-    spec = PartySpec("reader", None, None, table=path, id=names[0], columns=columns, ledger=None, data_set="")
+def read_columns(path: Path, names: Sequence[str], categories: Mapping[str, tuple[str, ...]] | None = None) -> Floats:
+    """The named columns of any table, shape (width, rows), in the file's order. Raises TableError.
+
+    `categories`: the values of columns of text; their indicators are called NAME=VALUE.
+    """
+    indicators = {f"{name}={value}": name for name, values in (categories or {}).items() for value in values}
+    columns = tuple(
+        Column(name, 0, 1, indicators[name]) if name in indicators else Column(name, -MAX_BOUND, MAX_BOUND)
+        for name in names
+    )
+    spec = PartySpec("reader", None, None, path, names[0], columns, None, "", categories or {})
     parts: list[list[Floats]] = [[np.empty(0)] for _ in names]
     start = 0
-    for batch in batches(path, names):
-        for part, column, values in zip(parts, columns, batch.columns, strict=True):
-            part.append(_numbers(spec, column, values, start))
+    for batch in batches(path, spec.sources):
+        for part, column in zip(parts, columns, strict=True):
+            part.append(_values(spec, column, batch, start))
         start += batch.num_rows
     return np.array([np.concatenate(part) for part in parts])
 
@@ -100,6 +107,29 @@ def _numbers(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Fl
     values = np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     _refuse(spec, column.name, ~np.isfinite(values), start, "is NaN or infinite", "replace it or leave the row out")
     return values
+
+
+def _values(spec: PartySpec, column: Column, batch: pa.RecordBatch, start: int) -> Floats:
+    """One batch of a column, a number or an indicator."""
+    array = batch.column(spec.sources.index(column.category or column.name))
+    return _numbers(spec, column, array, start) if column.category is None else _indicator(spec, column, array, start)
+
+
+def _indicator(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Floats:
+    """One batch of a column of text as the indicator of one of its values."""
+    name = str(column.category)
+    array = _plain(array)
+    _refuse(spec, name, _empty(array), start, "is empty", "give missing values a category of their own")
+    texts = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    values = spec.categories[name]
+    known = pc.is_in(texts, value_set=pa.array(values)).to_numpy(zero_copy_only=False)
+    if not known.all():
+        first = int(np.argmin(known))
+        found = texts[first].as_py()[:40]
+        listed = ", ".join(values[:10])
+        raise TableError(f"{spec.table}: {name} is {found!r} in data row {start + first + 1}; its values are {listed}")
+    same = pc.equal(texts, column.name.removeprefix(f"{name}="))
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _plain(array: pa.Array) -> pa.Array:

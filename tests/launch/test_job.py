@@ -222,7 +222,6 @@ INTERVAL = "need low < high, both within +-1e+100, further apart than 1e-09 of t
         (["party", 0, "columns", "u"], [0], f"columns of a: u = [0] {BOUNDS}"),
         (["party", 0, "columns", "u"], [0, 1, 2], f"columns of a: u = [0, 1, 2] {BOUNDS}"),
         (["party", 0, "columns", "u"], [False, True], f"columns of a: u = [false, true] {BOUNDS}"),
-        (["party", 0, "columns", "u"], ["0", "1"], f"columns of a: u = ['0', '1'] {BOUNDS}"),
         (["party", 0, "columns", "u"], "0..1", f"columns of a: u = '0..1' {BOUNDS}"),
         (["network"], {"deadlin": 3}, "[network]: unknown key 'deadlin'; did you mean 'deadline'?"),
         (["network"], {"deadline": 0}, "[network]: deadline = 0 must be a number from 1 to 3600"),

@@ -20,7 +20,7 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
 from protocols import functional
 from protocols.plan import Plan
-from protocols.schema import Floats, Schema
+from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.errors import InputError
 from smpc.ring import Integers
@@ -91,11 +91,20 @@ def _tables(schema: Schema, *, upper: bool) -> dict[str, Floats]:
     tables = {}
     for party in schema.widths:
         columns = schema.columns(party)
-        table = np.array([[column.middle, column.high if upper else column.middle] for column in columns])
-        if party == schema.label_holder and not upper:
-            table[-1, 1] = schema.label.low
+        table = np.array([[column.origin, _end(columns, i, upper)] for i, column in enumerate(columns)])
+        if party == schema.label_holder:  # classes have no middle
+            table[-1] = schema.label.high, schema.label.high if upper else schema.label.low
         tables[party] = table
     return tables
+
+
+def _end(columns: tuple[Column, ...], i: int, upper: bool) -> float:
+    """What column i has in the row that differs. Of a category: its first value, or its second (or reference)."""
+    column = columns[i]
+    if column.category is None:
+        return column.high if upper else column.middle
+    earlier = sum(other.category == column.category for other in columns[:i])
+    return float(earlier == (0 if upper else 1))
 
 
 def _view(plan: Plan, tables: dict[str, Floats]) -> Integers:

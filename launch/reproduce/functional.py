@@ -27,7 +27,7 @@ NUMBERS: dict[str, Loader] = {
     "gpu_sgemm": datasets.gpu_sgemm,
 }
 QUICK = ("bike", "insurance")  # besides the tables that come with statsmodels
-SEEDS = {True: range(7), False: range(50)}
+SEEDS = {True: range(6), False: range(50)}  # six: the fewest whose range holds the median with 95 %
 
 
 def page(quick: bool, say: Say) -> Page:

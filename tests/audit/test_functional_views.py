@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from launch.audit import _ratio, _silenced, _tables
+from launch.audit import _ratio, _silenced, _tables, audit
 from mechanisms.audit import Bound, epsilon_lower_bound, events
 from mechanisms.discrete_laplace import DiscreteLaplace
 from protocols import functional
@@ -26,8 +27,10 @@ from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.ring import Integers
 from smpc.session import Cast, Held, Noise, Shared, value_of
+from tests.launch.jobs import valid_job, write_job
 
 RUNS = 500
+ONE = Fraction(1)
 PARTIES = ("ann", "bob", "cid")
 Tables = dict[str, Floats]
 View = Callable[["Watched"], Integers]
@@ -70,9 +73,6 @@ def schema(loss: str, parties: tuple[str, ...] = PARTIES) -> Schema:
 def neighbours(of: Schema, changing: tuple[str, ...]) -> tuple[Tables, Tables]:
     """Tables that differ in the second record, at the parties `changing`."""
     upper, lower = _tables(of, upper=True), _tables(of, upper=False)
-    for tables in (upper, lower):
-        label = tables[of.label_holder][-1]
-        label[:] = np.where(label == of.label.middle, of.label.high, label)  # classes are 0 and 1
     return upper, {p: lower[p] if p in changing else upper[p] for p in of.widths}
 
 
@@ -211,3 +211,26 @@ def test_a_dropped_contribution_is_caught() -> None:
     wrong = replace(plan, groups=(replace(group, contributors=less),))
     found = shown(wrong, server_with_all_but("ann"), neighbours(of, ("ann",)))
     assert found.value > 2
+
+
+def test_audited_rows_of_categories_are_rows() -> None:
+    """One value of each category, another one in the neighbour, and sums that move by most of the sensitivity."""
+    indicators = tuple(Column(f"c{i}", 0.0, 1.0, "c") for i in range(3))
+    single = (Column("d1", 0.0, 1.0, "d"),)
+    of = Schema(2, {"ann": (Column("x", -2.0, 2.0), *indicators), "bob": single}, "ann", Column("y", -1.0, 1.0))
+    upper, lower = _tables(of, upper=True), _tables(of, upper=False)
+    assert upper["ann"][1:4].tolist() == [[0, 1], [0, 0], [0, 0]]
+    assert lower["ann"][1:4].tolist() == [[0, 0], [0, 1], [0, 0]]
+    assert (upper["bob"].tolist(), lower["bob"].tolist()) == ([[0, 1]], [[0, 0]])
+    plan = Plan.make(of, epsilon=ONE, bits=3)
+    moved = np.abs(server(run(_silenced(plan), upper)) - server(run(_silenced(plan), lower))).sum()
+    (group,) = plan.groups
+    assert isinstance(group.mechanism, DiscreteLaplace)
+    assert 0.5 * group.mechanism.scale < moved <= group.mechanism.scale
+
+
+def test_the_audit_command_takes_jobs_of_classes(tmp_path: Path) -> None:
+    job = valid_job()
+    job["job"] |= {"loss": "logistic", "epsilon": 2, "weights": "balanced", "repair": "rescaled"}
+    job["party"][1]["columns"] = {"w": [0, 10], "y": [0, 1]}
+    assert audit(write_job(tmp_path, job), 1_000).endswith("consistent")

@@ -1,0 +1,119 @@
+"""Ten mistakes of a first hour: each is one line that says what to do, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launch.cli import main
+from launch.keys import make_keys
+from tests.launch.jobs import Raw, valid_job, write_job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> dict[str, Any]:
+    """A job whose tables, keys and addresses are all right."""
+    made = valid_job()
+    for number, place in enumerate((*made["party"], made["server"], made["dealer"])):
+        make_keys(place["name"], tmp_path)
+        place |= {"address": f"127.0.0.1:{free_port(number)}", "certificate": f"{place['name']}.crt"}
+    made["network"] = {"start_deadline": 1}
+    (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n3,1,2\n")
+    (tmp_path / "b.csv").write_text("person,w,y\n1,1,0\n2,1,1\n3,2,3\n")
+    return made
+
+
+def free_port(number: int) -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1]) + number
+
+
+def line_of(capsys: pytest.CaptureFixture[str], folder: Path, job: dict[str, Any], name: str = "b") -> str:
+    path, out = write_job(folder, job), folder / "out"
+    assert main(["party", str(path), "--as", name, "--out", str(out)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and error.startswith("smpc: ") and "Traceback" not in error, error
+    assert not out.exists()
+    return error
+
+
+def test_a_typo_in_a_key(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["job"]["epsilom"] = 1
+    assert "unknown key 'epsilom'; did you mean 'epsilon'?" in line_of(capsys, tmp_path, job)
+
+
+def test_a_wrong_column(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["party"][1]["columns"] = {"weight": [0, 1], "y": [0, 3]}
+    error = line_of(capsys, tmp_path, job)
+    assert "b.csv: column 'weight' is missing; the table has 'person', 'w', 'y'" in error
+
+
+def test_a_label_of_three_classes(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["job"]["loss"] = "logistic"
+    assert "needs the bounds [0, 1]" in line_of(capsys, tmp_path, job)
+    (tmp_path / "b.csv").write_text("person,w,y\n1,1,0\n2,1,1\n3,2,2\n")
+    job["party"][1]["columns"]["y"] = [0, 1]
+    assert "y is outside its bounds [0, 1] in 1 rows" in line_of(capsys, tmp_path, job)
+
+
+@pytest.mark.parametrize("value", [Raw("10_0"), "10%", Raw("5e1_0")])
+def test_percent_for_a_fraction(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any], value: Any
+) -> None:
+    job["job"]["epsilon"] = value
+    error = line_of(capsys, tmp_path, job)
+    assert "must be a number above 0 and up to 50" in error
+
+
+def test_delta_in_percent(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["job"] |= {"mechanism": "gaussian", "delta": 5}
+    assert "delta = 5 must be a number between 0 and 1 like 1e-6" in line_of(capsys, tmp_path, job)
+
+
+def test_epsilon_zero(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["job"]["epsilon"] = 0
+    assert "epsilon = 0 must be a number above 0" in line_of(capsys, tmp_path, job)
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield int(other.getsockname()[1])
+
+
+def test_a_port_in_use(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any], taken: int) -> None:
+    job["party"][1]["address"] = f"127.0.0.1:{taken}"
+    error = line_of(capsys, tmp_path, job)
+    assert str(taken) in error and "in use" in error.lower()
+
+
+def test_a_missing_key(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    (tmp_path / "b.key").unlink()
+    error = line_of(capsys, tmp_path, job)
+    assert "b.key" in error and ("smpc keys new" in error or "--key" in error)
+
+
+def test_the_table_of_another_party(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["party"][1]["table"] = "a.csv"
+    assert "a.csv: column 'w' is missing; the table has 'person', 'u', 'v'" in line_of(capsys, tmp_path, job)
+
+
+def test_an_unknown_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    job["job"]["protocol"] = "fuctional"
+    assert "protocol = 'fuctional' must be one of functional, " in line_of(capsys, tmp_path, job)
+
+
+def test_a_full_disk(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = '{"loss": "linear", "label": "y", "coefficients": {"intercept": 0.5, "u": 1.0}}'
+    (tmp_path / "model.json").write_text(model)
+    (tmp_path / "new.csv").write_text("u\n1\n2\n")
+    assert main(["predict", str(tmp_path), str(tmp_path / "new.csv"), "--out", "/dev/full"]) == 1
+    error = capsys.readouterr().err
+    assert "No space left on device" in error and error.count("\n") == 1

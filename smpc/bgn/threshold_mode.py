@@ -77,11 +77,11 @@ class ThresholdMode(Mode):
     # keys
 
     def exchange_keys(self) -> None:
-        part, names = self.part, self.part.cast.parties
+        part, names, needed = self.part, self.part.cast.parties, _needed(self.part.cast)
         everybody = [name for name in (*names, part.cast.server) if name != part.me]
         messages, shares = {}, {}
         if part.is_party:
-            dealing = Dealing.make(_needed(self.part.cast), len(names), part.random)
+            dealing = Dealing.make(needed, len(names), part.random)
             messages[part.me] = dealing.publish(part.nonce, part.me, part.random)
             for name in everybody:
                 part.network.send(name, MATERIAL, messages[part.me])
@@ -89,12 +89,10 @@ class ThresholdMode(Mode):
                 part.network.send(name, SHARE, dealing.share(names.index(name) + 1))
             shares[part.me] = dealing.share(names.index(part.me) + 1)
         for name in part.peers:
-            messages[name] = part.receive(name, MATERIAL, (commitment_bytes(_needed(self.part.cast)),))
+            messages[name] = part.receive(name, MATERIAL, (commitment_bytes(needed),))
             if part.is_party:
                 shares[name] = part.receive(name, SHARE, (SHARE_BYTES,))
-        commitments = {
-            name: read_commitments(messages[name], _needed(self.part.cast), part.nonce, name) for name in names
-        }
+        commitments = {name: read_commitments(messages[name], needed, part.nonce, name) for name in names}
         self._keys = ThresholdKeys.of(list(commitments.values()))
         if part.is_party:
             self._share = KeyShare.collect(names.index(part.me) + 1, shares, commitments)
@@ -148,20 +146,19 @@ class ThresholdMode(Mode):
 
     def _final_sums(self, noise: list[int], to: str) -> Elements:
         """The sums with everybody's noise, made fresh by every party in turn; none at whoever needs none."""
-        part, shape = self.part, (len(noise), COMPONENTS, GT.size)
+        part, order, shape = self.part, self.part.cast.parties, (len(noise), COMPONENTS, GT.size)
         final = GT.identity(0, COMPONENTS)
         if part.is_party:
-            place = self.part.cast.parties.index(part.me)
-            sender, label = (self.part.cast.parties[place - 1], NOISY) if place else (part.cast.server, SUMS)
+            place = order.index(part.me)
+            sender, label = (order[place - 1], NOISY) if place else (part.cast.server, SUMS)
             received = read_ciphertexts(part.receive(sender, label, shape), len(noise), what=f"{sender}: {label}")
             final = TargetKey(*self._keys.joint).add(received, noise, part.random)
-            message = GT.encode(final)
-            last = part.me == self.part.cast.parties[-1]
-            for name in _watchers(self.part.cast, to) if last else [self.part.cast.parties[place + 1]]:
+            message, last = GT.encode(final), part.me == order[-1]
+            for name in _watchers(part.cast, to) if last else [order[place + 1]]:
                 part.network.send(name, FINAL if last else NOISY, message)
-        if part.me in _watchers(self.part.cast, to):
-            message = part.receive(self.part.cast.parties[-1], FINAL, shape)
-            final = read_ciphertexts(message, len(noise), what=f"{self.part.cast.parties[-1]}: {FINAL}")
+        if part.me in _watchers(part.cast, to):
+            message = part.receive(order[-1], FINAL, shape)
+            final = read_ciphertexts(message, len(noise), what=f"{order[-1]}: {FINAL}")
         return final
 
     def _answer(self, round_: Round) -> Encoded:

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from launch.auxiliary_table import AuxiliaryTable
 from launch.ballot_keys import SEAL, public_sealing_key, read_roster, read_sealing_key
-from launch.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_address, read_endpoint
-from launch.fields import MAX_NAME, Fields, JobError
+from launch.compute_parties import ComputeParty, read_classes, read_compute_parties
+from launch.fields import Fields, JobError
 from launch.job_options import read_delta, read_epsilon
 from launch.outputs import cost_json
 from launch.task import Outlook, Prepared, Task
@@ -36,19 +36,10 @@ from smpc.ballots.wire import Receiver
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
-from smpc.engine.tls import Address, Identity, listen
+from smpc.engine.tls import Identity, listen
 from smpc.session import Cast, Held, Session
 
 STATISTIC = "statistic"
-_PARTY_KEYS = (*ENDPOINT_KEYS, "ballots", "sealing_key")
-
-
-@dataclass(frozen=True)
-class ComputeParty(Endpoint):
-    """A compute party: where voters hand in ballots, and the public key (hex) that they seal to."""
-
-    ballots: Address
-    sealing_key: str
 
 
 @dataclass(frozen=True)
@@ -89,10 +80,10 @@ class EnsembleTask(Task):
             regularisation=Fraction(str(job.number("regularisation", 1e-4, 1e-9, 100))),
             constants=job.text("constants", "tight", among=CONSTANTS),
             table=AuxiliaryTable.read(path, samples),
-            classes=_classes(samples),
+            classes=read_classes(samples),
             roster=path.parent / voters.text("keys"),
             seconds=voters.number("seconds", 600, 1, 3600),
-            parties=_parties(path, top),
+            parties=read_compute_parties(path, top),
         )
 
     @cached_property
@@ -219,36 +210,3 @@ def _ballots(released: EnsembleRelease, refused: Mapping[str, int]) -> str:
     rejected = {voter: reason.value for voter, reason in released.rejected.items()}
     report = {"counted": released.counted, "rejected": rejected, "missing": released.missing, "refused_here": refused}
     return json.dumps(report, indent=1) + "\n"
-
-
-def _classes(samples: Fields) -> tuple[str, ...]:
-    names = samples.get("classes")
-    good = isinstance(names, list) and all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in names)
-    if not good or len(names) < 2 or len(set(names)) < len(names) or not all(name.isprintable() for name in names):
-        raise samples.fail("classes", "two or more different names in quotes, as the voters' models predict them")
-    return tuple(names)
-
-
-def _parties(path: Path, top: Fields) -> tuple[ComputeParty, ...]:
-    items = top.get("party")
-    if not isinstance(items, list) or not 2 <= len(items) <= 3:
-        count = len(items) if isinstance(items, list) else 0
-        raise JobError(f"{path}: needs two or three [[party]] tables, the compute parties, has {count}")
-    parties = []
-    for number, item in enumerate(items, 1):
-        fields = Fields(f"{path}: [[party]] {number}", item, _PARTY_KEYS)
-        endpoint = read_endpoint(fields, path)
-        if endpoint.certificate is None:
-            raise JobError(
-                f"{fields.where}: certificate is missing: voters know the party by it; `smpc keys new` makes one"
-            )
-        key = fields.text("sealing_key")
-        try:
-            public_sealing_key(key)
-        except ValueError:
-            raise fields.fail("sealing_key", "64 hex digits, as `smpc keys sealing` prints them") from None
-        parties.append(
-            ComputeParty(**asdict(endpoint), ballots=read_address(fields, "ballots"), sealing_key=key.lower())
-        )
-    check_distinct(path, parties)
-    return tuple(parties)

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from mechanisms import calibration
+from mechanisms.minimiser import Loss
 from mechanisms.randomness import RandomWords
 from protocols.baselines import output_perturbation
 from protocols.baselines.gnmax import UNANSWERED, confident_gnmax, gnmax
@@ -175,8 +176,8 @@ class Ensemble:
     def private_batch(self, budget: Budget, random: RandomWords) -> Floats:
         """All rows at one curator, output perturbation at the sensitivity of one row."""
         flat = self.batch.reshape(-1)
-        longest = Fraction(1) if self.test.classes == 2 else Fraction(3, 2)  # sqrt 2 and a little
-        l2 = output_perturbation.sensitivity(len(self.training.y), REGULARISATION, longest)
+        loss = Loss.SOFTMAX if self.test.classes > 2 else Loss.LOGISTIC
+        l2 = output_perturbation.sensitivity(len(self.training.y), REGULARISATION, loss.length)
         noise, bits = output_perturbation.mechanism(l2, flat.size, budget.epsilon)
         return self.batch + np.ldexp(noise.draw(flat.size, random).astype(np.float64), -bits).reshape(self.batch.shape)
 

@@ -20,7 +20,9 @@ Options = Mapping[str, int | Shape]
 
 
 def product_shape(sizes: Sequence[Shape], operation: str, options: Options) -> Shape:
-    """The shape of operation(a, b), found without computing it."""
+    """The shape of operation(a, b), found without computing it. Raises what torch raises if they do not fit."""
+    if operation == "mul":  # torch imports a second's worth of modules to find it
+        return np.broadcast_shapes(*sizes)
     empty = [torch.empty(size, device="meta") for size in sizes]
     return tuple(getattr(torch, operation)(*empty, **options).shape)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -52,3 +54,25 @@ def test_asking_for_an_empty_product_tells_nothing_of_what_the_others_use(
         assert stolen() == 0
     monkeypatch.setattr(tuples, "keyed", lambda seed, *purpose: keyed(seed, *purpose[:2]))  # the number alone
     assert stolen() == WORDS
+
+
+@pytest.mark.parametrize(
+    "sizes", [((2, 3), (2, 3)), ((2, 1), (1, 3)), ((), (4,)), ((0, 4), (0, 4)), ((5, 1, 2), (3, 1))]
+)
+def test_the_shape_of_a_product_is_torchs(sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    assert tuples.product_shape(sizes, "mul", {}) == tuple((torch.empty(sizes[0]) * torch.empty(sizes[1])).shape)
+
+
+def test_factors_that_do_not_fit_have_no_product() -> None:
+    with pytest.raises(ValueError, match="mismatch"):
+        tuples.product_shape([(2,), (3,)], "mul", {})
+
+
+@pytest.mark.mpc
+def test_a_product_needs_no_second_of_imports() -> None:
+    """Every party and the dealer would pay it at their first tuple."""
+    code = (
+        "import sys; from smpc.engine.tuples import product_shape as p; p([(2,), (2,)], 'mul', {}); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "sympy" not in done.stdout.split()

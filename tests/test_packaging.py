@@ -43,11 +43,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         return set(archive.namelist())
 
 
+@pytest.mark.mpc
 def test_the_wheel_holds_the_four_packages_and_nothing_else(wheel: set[str]) -> None:
     top = {name.split("/")[0] for name in wheel}
     assert top == {*TOP, f"sharewise-{PROJECT['project']['version']}.dist-info"}
 
 
+@pytest.mark.mpc
 def test_the_wheel_holds_every_module_and_data_file(wheel: set[str]) -> None:
     wanted = {
         str(path.relative_to(ROOT))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from smpc.engine import link
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from tests.harness import Participants, cast_of
+
+LONG = 20.0
+
+
+def until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG
+    while not done():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.002)
 
 
 def both(sender: Any, receiver: Any, *, deadline: float) -> Any:
@@ -53,9 +63,13 @@ def test_a_slow_reader_does_not_blame_its_peer(monkeypatch: pytest.MonkeyPatch) 
     ready.set()
 
     def work(network: Network, agreement: Agreement) -> str:
-        time.sleep(1.2)  # longer than the deadline, at work
+        peer, service = network._links["p1"], network._service
+        until(lambda: not peer.wants_read)
+        with service._turn:  # a deadline passes, at work
+            peer.heard -= LONG
+            service._beat -= LONG
+        until(lambda: peer.heard > time.monotonic() - LONG / 2 or service.failure is not None)
         network.receive("p1", "x", np.int64, (1000,))
-        time.sleep(0.3)
         network.send("p1", "still here", np.zeros(1))
         for _ in range(9):
             network.receive("p1", "x", np.int64, (1000,))
@@ -65,7 +79,7 @@ def test_a_slow_reader_does_not_blame_its_peer(monkeypatch: pytest.MonkeyPatch) 
         sends(10, 1000, ready)(network, agreement)
         network.receive("p0", "still here", np.float64, (1,))
 
-    assert both(sender, work, deadline=1.0) == "all read"
+    assert both(sender, work, deadline=LONG) == "all read"
 
 
 def test_memory_for_a_peer_that_runs_ahead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

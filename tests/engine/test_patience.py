@@ -20,7 +20,7 @@ from smpc.engine.start import PATIENCE
 from smpc.errors import PeerError
 from tests.harness import Participants, cast_of
 
-SHORT = 0.3
+SHORT = 0.2
 Step = Callable[[Network], Any]
 
 
@@ -57,12 +57,12 @@ def said(step: Step, **others: Step) -> str:
 
 def test_a_message_that_does_not_come() -> None:
     line = said(lambda network: network.receive("p1", "share", np.int64, (3,)))
-    assert line == "p1 did not send 'share' within 0.3 s at 'reveal: x'"
+    assert line == "p1 did not send 'share' within 0.2 s at 'reveal: x'"
 
 
 def test_a_request_that_does_not_come() -> None:
     line = said(lambda network: network.waiting_for("p1", "request"))
-    assert line == "p1 did not send 'request' within 0.3 s at 'reveal: x'"
+    assert line == "p1 did not send 'request' within 0.2 s at 'reveal: x'"
 
 
 def test_a_goodbye_that_does_not_come() -> None:
@@ -71,7 +71,7 @@ def test_a_goodbye_that_does_not_come() -> None:
             network._post(link, Kind.BYE, "goodbye", 0, None)
 
     line = said(lambda network: network.finish(), server=bye)
-    assert line == "p1 did not say goodbye within 0.3 s at 'goodbye'"
+    assert line == "p1 did not say goodbye within 0.2 s at 'goodbye'"
 
 
 def deaf(network: Network) -> None:
@@ -83,21 +83,22 @@ def deaf(network: Network) -> None:
 
 @pytest.mark.parametrize("leave", ["flush", "finish"])
 def test_a_peer_that_does_not_read(leave: str) -> None:
+    ready = threading.Barrier(3)
+
     def send(network: Network) -> None:
-        time.sleep(0.1)
+        ready.wait(20)
         for _ in range(8):
             network.send("p1", "share", np.zeros(1 << 18))  # 16 MiB: more than the sockets' buffers
         getattr(network, leave)()
 
-    def deaf_and_bye(network: Network) -> None:
-        deaf(network)
-        network._post(network._links["p0"], Kind.BYE, "goodbye", 0, None)
-
     def bye(network: Network) -> None:
+        if network.me == "p1":
+            deaf(network)
         network._post(network._links["p0"], Kind.BYE, "goodbye", 0, None)
+        ready.wait(20)
 
     step = "goodbye" if leave == "finish" else "reveal: x"
-    assert said(send, p1=deaf_and_bye, server=bye) == f"p1 did not take what p0 sent it within 0.3 s at '{step}'"
+    assert said(send, p1=bye, server=bye) == f"p1 did not take what p0 sent it within 0.2 s at '{step}'"
 
 
 def test_who_waits_itself_says_for_whom() -> None:
@@ -114,7 +115,7 @@ def test_who_waits_itself_says_for_whom() -> None:
         return network.receive("server", "model", np.float64, (3,))
 
     line = said(step, server=stuck)
-    assert line == "server did not send 'model' within 0.3 s at 'reveal: x'; it says that it waits for p1"
+    assert line == "server did not send 'model' within 0.2 s at 'reveal: x'; it says that it waits for p1"
 
 
 def test_what_a_peer_says_of_others_is_a_participants_name_or_nothing() -> None:
@@ -126,7 +127,7 @@ def test_what_a_peer_says_of_others_is_a_participants_name_or_nothing() -> None:
         assert network._service.until(lambda: network._links["p1"].waits_for != "", 15)
         return network.receive("p1", "share", np.int64, (3,))
 
-    assert said(step, p1=lie) == "p1 did not send 'share' within 0.3 s at 'reveal: x'"
+    assert said(step, p1=lie) == "p1 did not send 'share' within 0.2 s at 'reveal: x'"
 
 
 def test_a_hello_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,7 @@ def test_a_hello_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
             told.set()
 
     monkeypatch.setattr("smpc.engine.start.shake_hands", shake_hands)
-    with pytest.raises(PeerError, match=r"^p1 did not send 'hello' within 0.3 s at 'start'$"):
+    with pytest.raises(PeerError, match=r"^p1 did not send 'hello' within 0.2 s at 'start'$"):
         Participants(cast_of(2, dealer=False), deadline=19.0)
     assert limits == [19.0] * 3
 

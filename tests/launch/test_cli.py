@@ -152,6 +152,7 @@ def test_usage(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -
     assert usage.startswith("usage: smpc") and "error: " in error
 
 
+@pytest.mark.mpc
 def test_files_of_the_working_folder_are_no_modules(folder: Path) -> None:
     """Whoever keeps a launch.py beside the tables still gets ours in every participant."""
     for name in ("launch.py", "smpc.py", "numpy.py", "socket.py"):
@@ -164,6 +165,7 @@ def test_files_of_the_working_folder_are_no_modules(folder: Path) -> None:
     assert done.stderr == "smpc: a: a.csv: has 0 data rows; needs at least 2\n"
 
 
+@pytest.mark.mpc
 def test_the_console_script_ignores_modules_of_the_working_folder(folder: Path) -> None:
     """`smpc` itself, as pip installs it, has no working folder on its path."""
     script = Path(SMPC[0]).with_name("smpc")

@@ -146,6 +146,7 @@ def test_an_unusable_key_is_one_line(tmp_path: Path, kind: str) -> None:
     assert str(caught.value) == f"key {key}: {wanted}"
 
 
+@pytest.mark.mpc
 def test_the_command(tmp_path: Path) -> None:
     done = subprocess.run([*SMPC, "keys", "new", "a"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [

@@ -449,6 +449,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 FILES = ("numbers.parquet", "text.parquet", "flat.parquet", "numbers.csv", "text.csv")
 
 
+@pytest.mark.mpc
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", FILES)
 def test_reading_takes_one_table_and_little_more(million: dict[str, Path], name: str) -> None:

@@ -142,6 +142,7 @@ def test_the_file_itself_refuses_refunds(ledger: Ledger, statement: str) -> None
     assert ledger.accounts()[0].charges == 1
 
 
+@pytest.mark.mpc
 def test_two_processes_cannot_overspend_one_file(ledger: Ledger) -> None:
     workers = [start(ledger, epsilon) for epsilon in ("1/30", "1/40", "1/30")]
     outputs = [finish(worker) for worker in workers]
@@ -172,6 +173,7 @@ def kill_at_random(ledger: Ledger, times: int) -> None:
     assert account.charges <= opened + 2 * times
 
 
+@pytest.mark.mpc
 def test_killed_jobs_have_paid(ledger: Ledger) -> None:
     kill_at_random(ledger, 3)
 

@@ -95,6 +95,7 @@ def test_repeated_ids_are_refused(path: Path) -> None:
         Memo(path).draw(list("1234"), LABELS[:3], LAPLACE, RANDOM)
 
 
+@pytest.mark.mpc
 def test_a_process_killed_in_the_transaction_has_drawn_nothing(path: Path) -> None:
     killed = subprocess.run([*WORKER, str(path), "die"], capture_output=True, check=False)
     assert killed.returncode == -9
@@ -102,6 +103,7 @@ def test_a_process_killed_in_the_transaction_has_drawn_nothing(path: Path) -> No
     assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM).shape == (1, 200, 1)
 
 
+@pytest.mark.mpc
 def test_processes_at_once_get_the_same_draws(path: Path) -> None:
     Memo(path)
     running = [subprocess.Popen([*WORKER, str(path)], stdout=subprocess.PIPE, text=True) for _ in range(3)]

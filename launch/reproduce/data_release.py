@@ -150,7 +150,7 @@ def _official_verdict(real: dict[str, Errors]) -> str:
     return (
         f"RMGM is the lowest of BGM, DGM and RMGM in {len(lowest)} of {len(cells)} cells (the paper: 12 of 15)"
         f"{_but(cells, lowest)}; below the zero predictor in {len(zero)}. In {len(ties)} of the cells that it loses "
-        "its interval and BGM's overlap: there both are the zero predictor with noise, and which is lower is chance. The "
+        "its interval and BGM's overlap: both are the zero predictor with noise, and which is lower is chance. The "
         "authors' coding of the columns is not published; ours has public bounds and categories."
     )
 

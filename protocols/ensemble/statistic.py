@@ -4,11 +4,13 @@ With a logistic or softmax loss the votes enter the objective through S = (1/N) 
 (`protocols.ensemble.erm`). S is a public linear map of the vote counts, so it is computed on their shares, gets exact
 noise there, and only then is opened. Counts are never opened, minimising is post-processing, for any regularisation,
 and needs no exact minimiser: the noise is that of S (L2 sensitivity at most 1/M, sqrt 2 / M with more than two
-classes), where output perturbation needs that divided by lambda. Paper 3 (Hamm, Cao, Belkin) has the setting.
+classes, in the directions of `protocols.ensemble.whitening`), where output perturbation needs that divided by lambda.
+Paper 3 (Hamm, Cao, Belkin) has the setting.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +27,7 @@ from protocols.ensemble import erm
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget, tail
 from protocols.ensemble.release import PUBLIC, EnsembleRelease, voters
+from protocols.ensemble.whitening import Whitened
 from protocols.schema import Floats
 from smpc.ballots.box import Box
 from smpc.ballots.counting import tally
@@ -48,7 +51,7 @@ class StatisticPlan:
         if self.poll.samples != self.auxiliary.count:
             raise InputError(f"the poll is on {self.poll.samples} samples, there are {self.auxiliary.count}")
         check_regularisation(self.regularisation)
-        highest = len(self.poll.voters) * self.poll.samples << self.auxiliary.bits
+        highest = len(self.poll.voters) * int(np.abs(self.whitened.rows).sum(axis=0).max())
         parties = len(self.poll.parties)
         if highest + parties * tail(self.mechanism, self.dimension, parties) >= 2**SAFE_BITS:
             raise InputError(
@@ -66,10 +69,14 @@ class StatisticPlan:
         return self.poll.width * self.auxiliary.columns
 
     @cached_property
+    def whitened(self) -> Whitened:
+        return Whitened.of(self.auxiliary)
+
+    @cached_property
     def l2(self) -> Fraction:
-        """The sensitivity of the integers M N 2^bits S, whatever M is."""
+        """The sensitivity of the integers M N 2^bits S T, whatever M is."""
         try:
-            return vote_statistic(self.auxiliary.rows, self.poll.classes)
+            return vote_statistic(self.whitened.rows, self.poll.classes)
         except ValueError as error:
             raise InputError(str(error)) from None
 
@@ -79,12 +86,12 @@ class StatisticPlan:
 
     def weigh(self, counts: Integers) -> Integers:
         """Counts (width, samples), or shares of them, to a vector of width d."""
-        return inner(counts, np.ascontiguousarray(self.auxiliary.rows.T)).reshape(-1)
+        return inner(counts, np.ascontiguousarray(self.whitened.rows.T)).reshape(-1)
 
     def statistic(self, opened: Integers, counted: int) -> Floats:
         """The noisy S. With more than two classes its sum over them is known, the mean row: that part is put right."""
-        total = np.ldexp(opened.astype(np.float64), -self.auxiliary.bits).reshape(self.shape)
-        noisy: Floats = total / (counted * self.auxiliary.count)
+        total = np.ldexp(opened.astype(np.float64), -self.whitened.bits).reshape(self.shape)
+        noisy = self.whitened.back(total / (counted * self.auxiliary.count))
         if self.poll.width > 1:
             noisy = noisy - (noisy.sum(axis=0) - self.auxiliary.x.mean(axis=0)) / self.poll.width
         return noisy
@@ -132,11 +139,12 @@ def release(s: Session, boxes: Mapping[str, Held[Box]], plan: StatisticPlan) -> 
     11    P_k -> server   noisy statistic   S with a full noise vector of every party, epsilon-DP; no single share
     12    server -> all   statistic, model  post-processing of step 11
     """
-    s.agree("plan", plan.mechanism, plan.regularisation, plan.poll.job)
+    rows = hashlib.sha256(plan.whitened.rows.astype("<i8").tobytes()).hexdigest()
+    s.agree("plan", plan.mechanism, plan.regularisation, plan.poll.job, rows)
     everything = np.ones(plan.dimension, dtype=np.bool_)
     noise = s.draw_noise(plan.mechanism, dict.fromkeys(s.cast.parties, everything))
     result = tally(s, boxes, plan.poll)  # 1 to 10 for every batch
-    exact = s.linear(result.counts, plan.weigh, (plan.dimension,), bits=plan.auxiliary.bits)
+    exact = s.linear(result.counts, plan.weigh, (plan.dimension,), bits=plan.whitened.bits)
     noisy = s.add_noise(exact, noise)
     opened = s.reveal(noisy, to=s.cast.server, message="noisy statistic")  # 11
     counted = len(result.counted)

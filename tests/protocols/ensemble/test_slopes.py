@@ -58,7 +58,7 @@ def by_statistic(voters: int, epsilon: int) -> list[np.ndarray]:
     x, alpha = population(300)
     of = Election(PARTIES, ("v0",), 300, 2)
     plan = StatisticPlan(Auxiliary.of(x), of.poll, Budget(Fraction(epsilon)), float(LAMBDA))
-    sums = np.rint(voters * alpha @ plan.auxiliary.rows).astype(np.int64).reshape(-1)
+    sums = np.rint(voters * alpha @ plan.whitened.rows).astype(np.int64).reshape(-1)
     draws = [plan.mechanism.draw(4, SecureRandom()) + plan.mechanism.draw(4, SecureRandom()) for _ in range(DRAWS)]
     return [plan.solve(sums + noise, voters)[1] for noise in draws]
 

@@ -72,7 +72,7 @@ def small() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(changed() | tuples | products | st.dictionaries(st.text(max_size=8), anything, max_size=4))
 def test_any_request_is_answered_within_the_limits_or_refused_by_name(request: dict[str, Any]) -> None:
     try:

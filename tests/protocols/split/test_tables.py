@@ -14,6 +14,7 @@ from protocols.split.baselines import max_norm
 from protocols.split.experiment import Method, Setting, measure
 from protocols.split.perturb import perturbation
 from protocols.split.tables import BUCKETS, Coded
+from smpc.errors import InputError
 
 torch.set_num_threads(1)
 
@@ -42,7 +43,11 @@ def test_fair() -> None:
     ],
 )
 def test_tables_that_are_at_hand(name: str, shape: tuple[int, int, int, float]) -> None:
-    check(getattr(tables, name)(data_directory()), *shape)
+    try:
+        found = getattr(tables, name)(data_directory())
+    except InputError as error:
+        pytest.skip(str(error))
+    check(found, *shape)
 
 
 def test_codes_depend_on_column_and_value_alone() -> None:

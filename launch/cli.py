@@ -316,12 +316,13 @@ def _profile(options: argparse.Namespace) -> None:
 
 def _predict(options: argparse.Namespace) -> None:
     from launch.models import predict_table
+    from launch.outputs import write_file
 
     text = predict_table(options.model, options.table)
     if options.out is None:
         print(text, end="")
     else:
-        options.out.write_text(text, encoding="utf-8")
+        write_file(options.out, text)
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from launch.outputs import model_json
+from launch.outputs import model_json, write_file
 from protocols.release import Release
 from protocols.released_file import read_released
 from protocols.released_fit import DEFAULT, RIDGE, fit
@@ -33,7 +33,7 @@ def fit_released(paths: Sequence[Path], solver: str | None, ridge: float | None,
         "indefinite": fitted.indefinite,
     }
     if out is not None:
-        out.write_text(model_json(release, about), encoding="utf-8")
+        write_file(out, model_json(release, about))
     width = max(map(len, names))
     lines = [
         f"linear model of {data.label} from {len(data.values):,} released rows ({data.method}) of {data.records:,} "

@@ -62,11 +62,11 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
     if holder not in tables:
         raise InputError(f"--label {label}: {holder} is none of the parties {', '.join(tables)}")
     text = _HEAD.format(
-        name=json.dumps(path.stem),
-        loss=json.dumps(loss),
-        epsilon=json.dumps(epsilon) if "/" in epsilon else epsilon,
-        holder=json.dumps(holder),
-        label=json.dumps(column),
+        name=_quoted(path.stem),
+        loss=_quoted(loss),
+        epsilon=_quoted(epsilon) if "/" in epsilon else epsilon,
+        holder=_quoted(holder),
+        label=_quoted(column),
     )
     left = 0
     for number, (name, table) in enumerate(tables.items()):
@@ -77,17 +77,17 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
             if wanted not in names:
                 raise InputError(f"{table}: has no column {wanted!r}; it has {', '.join(names[:10])}")
         text += _PARTY.format(
-            name=json.dumps(name),
-            table=json.dumps(_relative(Path(table), path)),
-            id=json.dumps(identifier),
+            name=_quoted(name),
+            table=_quoted(_relative(Path(table), path)),
+            id=_quoted(identifier),
             port=7002 + number,
-            certificate=json.dumps(f"{name}.crt"),
+            certificate=_quoted(f"{name}.crt"),
         )
         for feature in names:
             if feature != identifier:
                 bounds = "[0, 1]" if loss == "logistic" and (name, feature) == (holder, column) else "[]"
                 left += bounds == "[]"
-                text += f"{json.dumps(feature)} = {bounds}\n"
+                text += f"{_quoted(feature)} = {bounds}\n"
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
@@ -110,3 +110,8 @@ def _relative(table: Path, job: Path) -> str:
     """A table's place as the job file names it: beside the file if it is there."""
     place, folder = table.absolute(), job.absolute().parent
     return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

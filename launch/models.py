@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from launch.parties import INTERCEPT
 from launch.tables import read_columns
 from protocols.schema import Floats
 from smpc.errors import InputError
 
-_INTERCEPT = "intercept"
 _LOSSES = ("linear", "logistic")
 
 
@@ -40,7 +40,7 @@ class ReleasedModel:
         try:
             about = json.loads(file.read_text(encoding="utf-8"))
             values = {str(name): float(value) for name, value in about["coefficients"].items()}
-            intercept = values.pop(_INTERCEPT)
+            intercept = values.pop(INTERCEPT)
             finite = all(map(math.isfinite, (intercept, *values.values())))
             if about["loss"] not in _LOSSES or not values or not finite:
                 raise ValueError

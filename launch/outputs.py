@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,22 +26,46 @@ def check_free(out: Path) -> None:
 def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
     """Write `files` (name to text or bytes) as the new folder `out` in one rename."""
     check_free(out)
-    temporary = None
+    temporary = out.absolute().parent / f".{out.name}.{secrets.token_hex(6)}"
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+        temporary.mkdir()
         for name, content in files.items():
             with open(temporary / name, "wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
-        temporary.chmod(0o755)
         if out.exists():
             out.rmdir()
         temporary.rename(out)
     except OSError as error:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
         raise InputError(f"--out {out}: cannot be written ({error.strerror}); nothing was kept") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # after the rename there is none
+
+
+def write_file(path: Path, text: str, *, private: bool = False) -> None:
+    """Write all of `text` or nothing, in one rename; `private`: for this user only. Raises InputError."""
+    place = path.resolve()
+    if place.exists() and not place.is_file():  # a pipe or a device is written to
+        _write_into(path, text)
+        return
+    temporary = place.parent / f".{place.name}.{secrets.token_hex(6)}"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(place)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_into(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def model_json(release: Release, about: Mapping[str, Any]) -> str:

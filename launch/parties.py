@@ -12,6 +12,7 @@ from launch.fields import MAX_NAME, Fields, JobError, is_number, is_plain, shown
 from protocols.schema import Column
 from smpc.errors import InputError
 
+INTERCEPT = "intercept"  # in model.json
 MAX_VALUES = 100  # of a category
 _KEYS = ("name", "table", "id", "columns", "ledger", "data_set", *ENDPOINT_KEYS[1:])
 
@@ -99,6 +100,8 @@ def read_columns(where: str, table: Any, *, categories: bool = False) -> tuple[C
     for name, bounds in table.items():
         if not is_plain(name, MAX_NAME):
             raise JobError(f"{where}: the name {shown(name)} must be 1 to {MAX_NAME} printable characters; rename it")
+        if name == INTERCEPT:
+            raise JobError(f"{where}: {name} is what models call their constant term; rename the column")
         if categories and isinstance(bounds, list) and bounds and isinstance(bounds[0], str):
             columns += _indicators(where, name, bounds)
             continue

@@ -120,7 +120,10 @@ def _indicator(spec: PartySpec, column: Column, array: pa.Array, start: int) -> 
     name = str(column.category)
     array = _plain(array)
     _refuse(spec, name, _empty(array), start, "is empty", "give missing values a category of their own")
-    texts = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    try:
+        texts = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    except pa.ArrowException:
+        raise TableError(f"{spec.table}: {name} holds {array.type}; its values are whole numbers or text") from None
     values = spec.categories[name]
     known = pc.is_in(texts, value_set=pa.array(values)).to_numpy(zero_copy_only=False)
     if not known.all():

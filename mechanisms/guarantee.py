@@ -28,6 +28,7 @@ DEALER_APART = "the dealer colludes with no party"
 DEALER_KNOWS_MASKS = "the dealer made the masks: with a party it opens that party's peers"
 OPENED_BEFORE_NOISE = "values are opened before their noise is added, as in the source paper"
 NO_NOISE = "no noise is added"
+OWN_DATA = "what the coalition itself holds is the same in both neighbours"
 
 
 class Order(Enum):
@@ -173,6 +174,8 @@ class Guarantee:
                 row = replace(exposed, assumptions=(OPENED_BEFORE_NOISE,))
             else:
                 row = replace(noisy, assumptions=common if dealer in coalition.members else (*common, *apart))
+            if row.epsilon != INFINITE and (coalition.parties or not coalition.members.isdisjoint(parties)):
+                row = replace(row, assumptions=(*row.assumptions, OWN_DATA))
             rows.append(replace(row, coalition=coalition))
         finite_rows = [row for row in rows if row.epsilon != INFINITE]
         for party, part in (per_party or {}).items():

@@ -28,7 +28,7 @@ def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:
     `tables[p]`, held by p, has shape (width, rows): the columns `plan.schema.columns(p)`. The order of noise and
     opening is `plan.noise`. Returns the same release to every participant.
     """
-    s.agree("plan", plan.bits, *(group.mechanism for group in plan.groups))
+    s.agree("plan", plan.bits, *((group.mechanism, group.times.tolist()) for group in plan.groups))
     published = script(plan.noise)(s, tables, plan)
     return Release(
         names=("intercept", *(column.name for column in plan.schema.all_features)),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from launch.outputs import write_file
 from launch.report.drawing import can_draw, check_can_draw
 from smpc.errors import InputError
 
@@ -24,10 +23,12 @@ def report(folder: Path, table: Path | None = None) -> Path:
 
     results = Results.load(folder)
     if table is None:
-        return _write(folder / NAME, page(results))
+        write_file(folder / NAME, page(results))
+        return folder / NAME
     from launch.report.local_table import table_section
 
-    return _write(folder / PRIVATE_NAME, page(results, table_section(folder, table)))
+    write_file(folder / PRIVATE_NAME, page(results, table_section(folder, table)), private=True)
+    return folder / PRIVATE_NAME
 
 
 def report_line(folder: Path) -> str:
@@ -38,19 +39,3 @@ def report_line(folder: Path) -> str:
         return f"report: {report(folder)}"
     except InputError as error:  # the run itself has succeeded
         return f"no report: {error}"
-
-
-def _write(path: Path, text: str) -> Path:
-    """All of the file or none, under its name only when complete."""
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    return path

@@ -43,11 +43,11 @@ def protected(neighbours: Neighbours) -> str:
     return "one person's row" if neighbours.holder is None else f"one person's data at {neighbours.holder}"
 
 
-def against(coalition: Coalition, guarantee: Guarantee) -> str:
-    """Who puts their views together, for a reader."""
+def against(coalition: Coalition, guarantee: Guarantee, holder: str | None = None) -> str:
+    """Who puts their views together, for a reader; `holder` of what is protected is none of them."""
     names = [_role(name, guarantee) for name in sorted(coalition.members, key=lambda name: name != guarantee.server)]
     if coalition.parties:
-        other = "other " if coalition.members & set(guarantee.parties) else ""
+        other = "other " if holder or coalition.members & set(guarantee.parties) else ""
         names.append(f"any {_count(coalition.parties)} {other}part{'y' if coalition.parties == 1 else 'ies'}")
     return listing(names)
 
@@ -74,7 +74,7 @@ def _holds(row: Row) -> bool:
 
 
 def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str]) -> Markup:
-    who = against(row.coalition, guarantee)
+    who = against(row.coalition, guarantee, getattr(row.neighbours, "holder", None))
     together = " together" if row.coalition.parties + len(row.coalition.members) > 1 else ""
     if not _holds(row):
         because = f", because {listing(row.assumptions)}" if row.assumptions else ""

@@ -272,7 +272,8 @@ def test_run_names_a_frozen_participant(run: Run) -> None:
     os.kill(run.participants["p2"], signal.SIGSTOP)
     line = run.line(DEADLINE + 5 + SLACK)  # a frozen process is given 5 s to end by itself
     assert re.fullmatch(
-        rf"smpc: (p1|p3|server|dealer): (\w+ reports( by way of \w+(, \w+)*)?: )?p2 is silent for {DEADLINE:g} s at '[^']+'",
+        rf"smpc: (p1|p3|server|dealer): (\w+ reports( by way of \w+(, \w+)*)?: )?"
+        rf"p2 is silent for {DEADLINE:g} s at '[^']+'",
         line,
     ), line
     assert run.process.returncode == 1 and run.leftovers() == []

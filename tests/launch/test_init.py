@@ -107,3 +107,10 @@ def test_epsilons(folder: Path, text: str, wanted: str) -> None:
 def test_bad_epsilons(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     assert init(folder, f"--epsilon={text}") == 1
     assert "must be a number like 0.5, 2 or 1/3" in capsys.readouterr().err and not (folder / "job.toml").exists()
+
+
+def test_names_of_any_script(folder: Path) -> None:
+    (folder / "a.csv").write_text("person,age \U0001f600,\u00fcber\u007f\n1,2,3\n2,3,4\n")
+    assert init(folder) == 0
+    text = (folder / "job.toml").read_text()
+    assert "\U0001f600" in text and "\u007f" not in text

@@ -212,6 +212,11 @@ INTERVAL = "need low < high, both within +-1e+100, further apart than 1e-09 of t
         (["party", 0, "columns"], ["u"], "columns of a: must be a table of NAME = [low, high]"),
         (["party", 0, "columns", "w"], [0, 1], "the column 'w' is given twice; model.json names columns, rename one"),
         (["party", 0, "columns", "a\tb"], [0, 1], r"columns of a: the name 'a\tb' must be 1 to 64 printable"),
+        (
+            ["party", 0, "columns", "intercept"],
+            [0, 1],
+            "columns of a: intercept is what models call their constant term",
+        ),
         (["party", 0, "columns", ""], [0, 1], "columns of a: the name '' must be 1 to 64 printable"),
         (["party", 0, "columns", "u"], [1, 0], f"columns of a: bounds of u are [1.0, 0.0]: {INTERVAL}"),
         (["party", 0, "columns", "u"], [1, 1], f"columns of a: bounds of u are [1.0, 1.0]: {INTERVAL}"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from launch.outputs import check_free, write_folder
+from launch.outputs import check_free, write_file, write_folder
 from smpc.errors import InputError
 
 FILES = {"model.json": "{}\n", "transcript.jsonl": "ä\n" * 1000}
@@ -93,3 +94,40 @@ def test_a_full_disk(tiny_disk: Path) -> None:
         write_folder(tiny_disk / "out", {"model.json": "{}\n", "transcript.jsonl": "x" * 100_000})
     assert not list(tiny_disk.iterdir())
     write_folder(tiny_disk / "out", {"model.json": "{}\n"})
+
+
+def test_files_obey_the_umask_and_private_ones_are_the_users_alone(tmp_path: Path) -> None:
+    for mask, wanted in ((0o022, 0o644), (0o077, 0o600)):
+        old = os.umask(mask)
+        try:
+            write_file(tmp_path / "open", "text")
+            write_file(tmp_path / "private", "text", private=True)
+            write_folder(tmp_path / f"folder{mask}", {"a": "b"})
+        finally:
+            os.umask(old)
+        assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == wanted
+        assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / f"folder{mask}").stat().st_mode) == 0o777 & ~mask
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        if what == "folder":
+            write_folder(tmp_path / "out", {"model.json": "x", "guarantee.json": "y"})
+        else:
+            write_file(tmp_path / "out", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_written_file_replaces_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("old")
+    write_file(tmp_path / "out", "new")
+    assert (tmp_path / "out").read_text() == "new" and len(list(tmp_path.iterdir())) == 1
+    with pytest.raises(InputError, match="none/out: cannot be written"):
+        write_file(tmp_path / "none" / "out", "new")

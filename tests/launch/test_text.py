@@ -133,3 +133,10 @@ def test_a_model_of_text_predicts_from_text(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("w,region,u\n0,east,0\n")
     with pytest.raises(TableError, match="region is 'east' in data row 1"):
         predict_table(tmp_path, tmp_path / "new.csv")
+
+
+@pytest.mark.parametrize("column", [[["north"], ["south"]], [b"\xff", b"\xfe"]])
+def test_values_that_are_no_text(tmp_path: Path, column: Any) -> None:
+    pa.parquet.write_table(pa.table({"person": [1, 2], "u": [0, 1], "region": column}), tmp_path / "a.csv")
+    with pytest.raises(TableError, match=r"a.csv: region holds .*; its values are whole numbers or text"):
+        read_table(task_of(tmp_path, job_with()).parties[0], clip=False)

@@ -46,7 +46,11 @@ def test_every_row_is_a_sentence() -> None:
     assert [squeeze(text) for text in sentences(guarantee())] == [
         *(f"Against {who}, one person's row is protected: epsilon 0.3334 (factor 1.4)." for who in coalitions),
         f"Against the dealer and any one party together: not protected, because {DEALER_KNOWS_MASKS}.",
-        *(f"Against {who}, one person's data at bob is protected: epsilon 0.25 (factor 1.29)." for who in coalitions),
+        *(
+            f"Against {who.replace('one party', 'one other party').replace('two parties', 'two other parties')}, "
+            "one person's data at bob is protected: epsilon 0.25 (factor 1.29)."
+            for who in coalitions
+        ),
     ]
 
 
@@ -68,7 +72,7 @@ def test_each_row_tells_its_own_numbers_and_all_it_rests_on(changes: dict[str, A
     told = sentences(promise)
     assert len(told) == len(promise.rows)
     for row, text, conditions in zip(promise.rows, told, linked(promise), strict=True):
-        assert against(row.coalition, promise) in text
+        assert against(row.coalition, promise, getattr(row.neighbours, "holder", None)) in text
         if row.epsilon == math.inf:
             assert "not protected" in text and "epsilon" not in text and conditions == []
             assert all(reason in text for reason in row.assumptions)

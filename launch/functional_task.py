@@ -120,12 +120,13 @@ class FunctionalTask(Task):
         table: Table | None = mine.data
         rows = agreed_rows(agreement)
         plan = self.plan(rows)
+        forecast = self._forecast(cast, plan)  # what is too large to be sent is told before it is paid for
         charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
         session = self.backend.session(cast, network, agreement)
         if table is not None:
             compare_ids(network, agreement, cast, table)
         tables = held_tables(self.parties, network.me, table)
-        release, report = counted_run(session, self._forecast(cast, plan), lambda s: functional.fit(s, tables, plan))
+        release, report = counted_run(session, forecast, lambda s: functional.fit(s, tables, plan))
         about: Mapping[str, object] = {
             "job": self.job,
             "protocol": "functional",

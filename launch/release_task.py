@@ -135,6 +135,7 @@ class ReleaseTask(Task):
         table: Table | None = mine.data
         records = agreed_rows(agreement)
         plan = self.plan(records)
+        forecast = self._forecast(cast, plan)  # what is too large to be sent is told before it is paid for
         charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
         session = CryptenSession(cast, network, agreement)
         if table is not None:
@@ -142,9 +143,7 @@ class ReleaseTask(Task):
         tables = held_tables(self.parties, network.me, table)
         name = agreement.nonce.hex()[:16]
         try:
-            done, report = counted_run(
-                session, self._forecast(cast, plan), lambda s: data_release.release(s, tables, plan, name)
-            )
+            done, report = counted_run(session, forecast, lambda s: data_release.release(s, tables, plan, name))
         except CoinTossError as error:
             for party in self.parties:
                 if party.name == error.party:

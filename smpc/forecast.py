@@ -19,6 +19,8 @@ from mechanisms.randomness import RandomWords
 from smpc.coin_tossing import OPENING_BYTES, POINT_BYTES
 from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
 from smpc.engine import public_json
+from smpc.engine.frames import MAX_PAYLOAD
+from smpc.errors import InputError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.session import Cast, Held, Noise, Posted, Session, Shared
@@ -49,7 +51,12 @@ class Forecast(Session):
         self.bytes[sender, receiver] += count
 
     def _message(self, sender: str, receiver: str, shape: Sequence[int], label: str | None = None) -> None:
-        self._count(sender, receiver, message_bytes(self._step if label is None else label, shape))
+        name, size = self._step if label is None else label, 8 * math.prod(shape)
+        if size > MAX_PAYLOAD:
+            raise InputError(
+                f"'{name}' of shape {tuple(shape)} takes {size} bytes, at most {MAX_PAYLOAD}: use fewer columns"
+            )
+        self._count(sender, receiver, message_bytes(name, shape))
 
     def _ask(self, kind: str, **fields: object) -> None:
         request = {"kind": kind, "number": self._requests, **fields}

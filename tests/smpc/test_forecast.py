@@ -11,6 +11,7 @@ import pytest
 from protocols.functional import fit
 from protocols.plan import Plan
 from smpc import Cast, Held
+from smpc.errors import InputError
 from smpc.forecast import Forecast, UnknownCost
 from tests.harness import Sessions
 from tests.support import clear_fit, held, schema, tables
@@ -85,3 +86,12 @@ def test_steps_without_a_formula_say_so() -> None:
     shared = session.share(Held("ann"), (3,))
     with pytest.raises(UnknownCost, match="comparisons"):
         session.check_zero(shared, message="zeros")
+
+
+def test_what_fits_into_no_message_is_told_before_anything_is_sent_or_paid() -> None:
+    cast = Cast(("ann", "bob"))
+    session = Forecast(cast)
+    columns = {party: Held(party) for party in cast.parties}
+    gram = session.gram(columns, rows=100, widths={"ann": 4000, "bob": 4200}, bits=4)
+    with pytest.raises(InputError, match="takes 537999368 bytes, at most 268435456: use fewer columns"):
+        session.reveal(gram, to="server", message="gram", unprotected=True)

@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     party.add_argument("--key", type=Path, help="private key; default: NAME.key beside the certificate")
     party.add_argument("--out", type=Path, required=True, help="new folder for the results")
     party.add_argument("--trace", action="store_true", help=_TRACE)
+    party.add_argument("--ledger", type=Path, help="charge this ledger, whatever the job file names")
+    party.add_argument("--data-set", help="your name for the data in --ledger; default: the job file's")
     for internal in ("--endpoints", "--listen-fd", "--progress-fd"):  # how `smpc run` starts a participant
         party.add_argument(internal, help=argparse.SUPPRESS)
     party.set_defaults(command=_party)
@@ -185,11 +187,15 @@ def _run(options: argparse.Namespace) -> None:
 
 def _party(options: argparse.Namespace) -> None:
     from launch.job import load_job
-    from launch.participant import Endpoints, take_part
+    from launch.participant import Endpoints, take_part, with_own_account
     from launch.progress import Progress
     from smpc.engine.tls import Identity, listen
 
     job = load_job(options.job)
+    if options.data_set and options.ledger is None:
+        raise InputError(f"--data-set {options.data_set}: names an account of --ledger; give that, too")
+    if options.ledger is not None:
+        job = with_own_account(job, options.name, options.ledger, options.data_set)
     names = [endpoint.name for endpoint in job.participants]
     if options.name not in names:
         raise InputError(f"--as {options.name}: the job's participants are {', '.join(names)}")

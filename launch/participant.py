@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launch.job import Job
 from launch.outputs import check_free, cost_json, write_folder
+from launch.parties import PartySpec
 from launch.progress import Progress
 from launch.trace import NAME as TRACE
 from launch.trace import trace_json
@@ -16,6 +17,7 @@ from smpc.engine.dealer import Dealer
 from smpc.engine.recorder import Recorder
 from smpc.engine.start import join
 from smpc.engine.tls import Address, Identity, fingerprint
+from smpc.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,19 @@ class Endpoints:
         """What participants must agree on, as in a job."""
         hosts = {f"address of {name}": f"{host} port {port}" for name, (host, port) in self.addresses.items()}
         return hosts | {f"certificate of {name}": fingerprint(path) for name, path in self.certificates.items()}
+
+
+def with_own_account(job: Job, me: str, ledger: Path, data_set: str | None) -> Job:
+    """The job with `me`'s releases charged where its owner says, not where the shared file does."""
+    if not any(isinstance(party, PartySpec) and party.name == me for party in job.task.parties):
+        raise InputError(f"--ledger {ledger}: {me} brings no table to this job and is charged nothing; leave it out")
+    parties = tuple(
+        replace(party, ledger=ledger, data_set=data_set or party.data_set)
+        if isinstance(party, PartySpec) and party.name == me
+        else party
+        for party in job.task.parties
+    )
+    return replace(job, task=replace(job.task, parties=parties))  # type: ignore[type-var]  # every task is a dataclass
 
 
 def take_part(

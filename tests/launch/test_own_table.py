@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from launch.cli import main
 from launch.functional_task import FunctionalTask
 from launch.job import load_job
 from launch.own_table import compare_ids
-from launch.participant import Endpoints, take_part
+from launch.participant import Endpoints, take_part, with_own_account
 from launch.progress import Progress
 from launch.tables import Table
 from smpc.engine.handshake import Agreement, derive
@@ -114,3 +115,17 @@ def test_a_digest_sent_back_is_no_proof_of_the_same_ids() -> None:
     one.peer = one  # whatever a tells b comes back to a
     with pytest.raises(PeerError, match="a and b do not hold the same ids"):
         compare_ids(one, agreement("b"), CAST, of([1, 2, 3]))  # type: ignore[arg-type]
+
+
+def test_a_party_says_itself_what_is_charged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = logistic(tmp_path, "0 1 1")
+    job = with_own_account(load_job(path), "b", tmp_path / "mine.db", "patients")
+    assert isinstance(job.task, FunctionalTask)
+    assert [(p.ledger, p.data_set) for p in job.task.parties] == [(None, "a"), (tmp_path / "mine.db", "patients")]
+    assert job.public_facts() == load_job(path).public_facts()
+    kept = with_own_account(load_job(path), "b", tmp_path / "mine.db", None)
+    assert isinstance(kept.task, FunctionalTask) and kept.task.parties[1].data_set == "b"
+    with pytest.raises(InputError, match="server brings no table"):
+        with_own_account(job, "server", tmp_path / "mine.db", None)
+    assert main(["party", str(path), "--as", "b", "--out", str(tmp_path / "out"), "--data-set", "patients"]) == 1
+    assert "names an account of --ledger" in capsys.readouterr().err

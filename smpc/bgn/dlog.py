@@ -3,7 +3,9 @@
 Baby steps j = 0 .. n are kept under one machine word of the element that g^j and g^-j share (the first coordinate of a
 point, the real part of an element of GT), so that n entries cover 2 n + 1 integers. Giant steps go by 2 n + 1 from the
 middle outwards. Every hit is verified; a value outside the bound is None, always, however it would be found. The time
-depends on the value: what is decrypted is noisy already, so that its time is post-processing.
+depends on the value, and those who wait for it see the time. So every mode searches a sum with the draws of all its
+contributors, the searcher's own too: what the time tells is post-processing of the opened value, even for somebody who
+knows some of the draws. A value opened `unprotected` has no draw; its time tells of the value itself.
 """
 
 from __future__ import annotations

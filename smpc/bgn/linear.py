@@ -6,6 +6,8 @@ step  from -> to  message                        the receiver learns
                                                  knows its own randomness
 3     k -> server m + eta_l + eta_k              the noisy integer
 
+In 3, k adds its noise before it decrypts: the time of a logarithm depends on the value, and l waits for it.
+
 One party's key suffices, but the work on k's ciphertexts lies with l, not with the server. Sums of small multiples go
 by buckets (Pippenger): rows with the same digit are added first. Cost a value: one addition for each digit, in both
 components, and 2^(digit bits) additions a column pair and row block.
@@ -70,10 +72,13 @@ def _small_multiple(points: Elements, digits: Integers) -> Elements:
 
 
 def add_noise(ciphertexts: Elements, key: Elements, noise: Sequence[int], random: RandomWords) -> Elements:
-    """Ciphertexts (n, 2, words) under `key` of the sums with `noise`, fresh: l's last act. Cost: 3 powers a value."""
+    """Ciphertexts (n, 2, words) under `key` of the sums with `noise`, fresh. Cost: 3 powers a value."""
     exponents = random_exponents(random, len(noise))
-    masks = G1.op(G1.power(G1.generator, [int(value) for value in noise]), G1.power(key, exponents))
-    return G1.op(ciphertexts, np.stack([masks, G1.power(G1.generator, exponents)], axis=1))
+    shared = G1.power(G1.generator, exponents)
+    # a power's time tells the exponent's size: the noise is raised together with one of full size, taken off again
+    raised = G1.power(G1.generator, [int(value) + exponent for value, exponent in zip(noise, exponents, strict=True)])
+    masks = G1.op(G1.op(raised, G1.inverse(shared)), G1.power(key, exponents))
+    return G1.op(ciphertexts, np.stack([masks, shared], axis=1))
 
 
 def decrypt(ciphertexts: Elements, secret: int) -> Elements:

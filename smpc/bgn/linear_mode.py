@@ -12,7 +12,7 @@ step  from -> to      message             the receiver learns
 P_k alone holds the key of what it sent, so P_l's proof is the sum itself: one that returns something else than the sum,
 or a multiple of it, is outside the model. A value opened `unprotected` is seen by its pair's first party, too. The
 server takes no part in products, and a party uploads to every later one: bytes grow with their number. Cost an opened
-entry: 96 bytes, 3 powers in G1 at P_l, 1 and a logarithm in G1 at P_k.
+entry: 96 bytes, 3 powers in G1 at P_l, 4 and a logarithm in G1 at P_k.
 """
 
 from __future__ import annotations
@@ -91,9 +91,12 @@ class LinearMode(Mode):
         for k, l, places in pairs:
             if k == part.me:
                 message = part.receive(l, NOISY, (len(places), _COMPONENTS, G1.size))
-                powers = linear.decrypt(G1.decode(message, what=f"{l}: {NOISY}"), self._secret.exponent)
-                own = np.array(entries.draws_of(k, draws, places), dtype=np.int64)
-                values[places] = DiscreteLog(G1, entries.reach).all_of(powers) + own
+                sums = G1.decode(message, what=f"{l}: {NOISY}")
+                # before the logarithm, whose time P_l sees: P_l knows the noise that is in `sums` so far
+                noise = entries.draws_of(k, draws, places)
+                noisy = linear.add_noise(sums, self._secret.public, noise, part.random)
+                powers = linear.decrypt(noisy, self._secret.exponent)
+                values[places] = DiscreteLog(G1, entries.reach).all_of(powers)
         return values
 
     @staticmethod

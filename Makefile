@@ -30,6 +30,7 @@ bench: $(VENV)/.dev
 	$(RUN) -m tests.bench.products
 	$(RUN) -m tests.bench.bench_samplers
 	$(RUN) -m tests.bench.bench_joint_noise
+	$(RUN) -m tests.bench.bench_split
 	$(RUN) -m tests.bench.bench_data_release
 	$(RUN) -m tests.bench.bench_bgn
 	$(RUN) -m tests.bench.bench_ballots 2000

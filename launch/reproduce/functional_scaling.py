@@ -67,7 +67,7 @@ The paper's table 2 (d = 800, epsilon 1, errors far under DPFW's, no values in o
 2 d^2 + 4 d = {constant:,} for d = {d} with the intercept, so that its noise on the quadratic form has a spectral norm
 near 2 sqrt(d) Delta / epsilon = {spectral:.1e}, while the form itself, a sum over n rows with entries up to 1, has
 eigenvalues near n / 3: that takes hundreds of millions of rows. With fewer the released form is noise, and the zero
-predictor wins, as the table shows. Ours does no wonders either: it falls back to the label's mean (at most
+predictor wins, as the table shows. Ours does no wonders either: it falls back towards the label's mean (at most
 {worst:.2f} times that predictor's error here).
 """
 

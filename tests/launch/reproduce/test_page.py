@@ -68,7 +68,8 @@ def test_a_folder_in_use_is_refused_before_measuring(tmp_path: Path, capsys: pyt
 def test_an_unknown_protocol_lists_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["reproduce", "nothing", "--out", str(tmp_path / "out")])
-    assert all(name in capsys.readouterr().err for name in PAGES)
+    errors = capsys.readouterr().err
+    assert all(name in errors for name in PAGES)
 
 
 def test_points_and_averages_are_drawn() -> None:

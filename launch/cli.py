@@ -324,6 +324,8 @@ def _predict(options: argparse.Namespace) -> None:
     from launch.models import predict_table
     from launch.outputs import write_file
 
+    if options.out is not None and options.out.is_file():
+        raise InputError(f"--out {options.out}: exists; name a new file")
     text = predict_table(options.model, options.table)
     if options.out is None:
         print(text, end="")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from launch.fields import JobError
 from launch.job import Job, load_job
-from launch.own_table import own_table
 from launch.parties import PartySpec
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
@@ -15,11 +14,12 @@ _WIDTH = 100
 
 
 def explain(path: Path, rows: int | None) -> str:
-    """The text for a job file. Without `rows` they are counted in the first party's table that is here."""
+    """The text for a job file. Tables that are here are read and checked; `rows` is for where there is none."""
     job = load_job(path)
-    rows = rows or _count(job)
+    rows = _count(job, rows)
     outlook = job.task.outlook(job.cast, rows)
-    lines = [f"{job.name}: {job.protocol}, {rows:,} rows, {len(job.task.parties)} parties", "", *_who(job), ""]
+    size = f"{rows:,} rows, " if rows else ""
+    lines = [f"{job.name}: {job.protocol}, {size}{len(job.task.parties)} parties", "", *_who(job), ""]
     lines += [*_steps(outlook.table), "", str(outlook.guarantee), ""]
     if outlook.forecast is None:
         return "\n".join([*lines, "no cost formula for this backend: run it on a few rows, cost.json tells"])
@@ -33,13 +33,17 @@ def explain(path: Path, rows: int | None) -> str:
     return "\n".join(lines)
 
 
-def _count(job: Job) -> int:
-    for party in job.task.parties:
-        if isinstance(party, PartySpec) and party.table.is_file():
-            table = own_table([party], party.name, clip=True)
-            if table is not None:
-                return table.rows
-    raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")
+def _count(job: Job, rows: int | None) -> int:
+    """The rows of the tables on this machine, each checked as a run checks it; `rows` where there is none."""
+    tables = [party for party in job.task.parties if isinstance(party, PartySpec)]
+    found = {party.name: int(job.task.prepare(party.name).facts["rows"]) for party in tables if party.table.exists()}
+    counts = set(found.values()) | ({rows} if rows is not None else set())
+    if len(counts) > 1:
+        told = ", ".join(f"{name} has {count}" for name, count in found.items())
+        raise JobError(f"{job.path}: the tables' rows differ: {told}{'' if rows is None else f', --rows says {rows}'}")
+    if not counts and tables:
+        raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")
+    return counts.pop() if counts else 0
 
 
 def _who(job: Job) -> list[str]:

@@ -45,6 +45,7 @@ id = {id}                  # names a person, the same in all tables
 # address = "host:{port}"
 # certificate = {certificate}
 [party.columns]            # NAME = [lowest, highest]: what the values *can* be, never what they are
+#                            of a column of text: NAME = ["one", "another"], all values that it can have
 """
 
 

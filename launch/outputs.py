@@ -16,6 +16,8 @@ from smpc.errors import InputError
 
 def check_free(out: Path) -> None:
     """Refuse an output folder that holds something, before any work is done."""
+    if out.is_symlink() and out.exists():
+        raise InputError(f"--out {out}: is a link; name the folder itself")
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"--out {out}: exists and is not an empty folder; name another, or remove it")
     parent = out.absolute().parent

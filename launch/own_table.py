@@ -40,6 +40,18 @@ def agreed_rows(agreement: Agreement) -> int:
         raise PeerError("the parties did not state their rows; is everybody's software the same?") from None
 
 
+def unnamed(parties: Sequence[PartySpec], *, dealer: bool) -> Cast:
+    """A cast before the participants beside the parties have names."""
+    return Cast(tuple(party.name for party in parties), "the server", "the dealer" if dealer else None)
+
+
+def check_affordable(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collusion: int) -> None:
+    """Raises BudgetError, before any connection, for a release that the party's ledger would refuse."""
+    for spec in parties:
+        if spec.name == me and spec.ledger is not None:
+            Ledger(spec.ledger).check(spec.data_set, guarantee.worst(collusion))
+
+
 def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collusion: int, job: str) -> None:
     """Charge the release to the party's ledger before anything of its data is sent. Raises BudgetError over the cap.
 

@@ -120,6 +120,8 @@ def read_columns(where: str, table: Any, *, categories: bool = False) -> tuple[C
 
 def _indicators(where: str, name: str, values: list[Any]) -> list[Column]:
     """An indicator for each value but the first."""
+    if any(isinstance(value, str) and value.rstrip("%").isdecimal() for value in values) and len(values) == 2:
+        raise JobError(f"{where}: {name} = {shown(values)} must be [low, high], two numbers without quotes, or words")
     good = all(isinstance(value, str) and is_plain(value, MAX_NAME) and value == value.strip() for value in values)
     if not good or not 2 <= len(values) <= MAX_VALUES or len(set(values)) < len(values):
         raise JobError(

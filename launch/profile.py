@@ -29,7 +29,7 @@ from launch.reproduce.figure import Figure, Line, Panel, check_can_draw, draw
 from launch.tables import Table
 from protocols import functional
 from protocols.evaluation import summarise
-from protocols.schema import Floats
+from protocols.schema import Column, Floats
 from smpc.bgn.modes import Keys
 from smpc.clear import ClearSession
 from smpc.cost import peak_memory
@@ -93,13 +93,20 @@ def resized(task: FunctionalTask, count: int, backend: str) -> FunctionalTask:
     for number in range(count):
         name = names[number % len(names)]
         copy = number // len(names)
-        columns = [replace(c, name=f"{c.name} {copy}" if copy else c.name) for c in task.features[name]]
+        columns = [_copied(column, copy) for column in task.features[name]]
         label = [task.label] if number == holder else []
         spec = replace(task.parties[number % len(names)], name=f"p{number + 1}", ledger=None)
         made.append(replace(spec, columns=(*columns, *label)))
     parties = tuple(party for party in made if party.columns)
     keys = (task.backend.keys or Keys("pair", None)) if backend == "bgn" else None
     return replace(task, parties=parties, label_party=f"p{holder + 1}", backend=Backend(keys))
+
+
+def _copied(column: Column, copy: int) -> Column:
+    if not copy:
+        return column
+    category = None if column.category is None else f"{column.category} {copy}"
+    return replace(column, name=f"{column.name} {copy}", category=category)
 
 
 def _measure(task: FunctionalTask, backend: str, rows: Sequence[int], repeats: int, run_up_to: int) -> list[Cost]:
@@ -193,12 +200,15 @@ def _clear(task: FunctionalTask, cast: Cast, rows: int, repeats: int) -> dict[st
 
 
 def synthetic(task: FunctionalTask, name: str, rows: int) -> Floats:
-    """A table of `name` with values uniform in their bounds (0 and 1 for the label of a logistic loss)."""
+    """A table of `name`: values uniform in their bounds, categories and the label of a logistic loss uniform, too."""
     columns = next(party.columns for party in task.parties if party.name == name)
     rng = np.random.default_rng(rows)  # public by making: nothing here is a secret
     table = np.empty((len(columns), rows))
     for row, column in zip(table, columns, strict=True):
         row[:] = rng.uniform(column.low, column.high, rows)
+    for category in {column.category for column in columns} - {None}:
+        places = [i for i, column in enumerate(columns) if column.category == category]
+        table[places] = np.arange(1, 1 + len(places))[:, None] == rng.integers(0, 1 + len(places), rows)
     if task.options.loss == "logistic" and name == task.label_party:
         table[-1] = rng.integers(0, 2, rows)
     return table

@@ -12,7 +12,7 @@ from launch.exclusions import check_excluded, exclude
 from launch.fields import Fields, JobError
 from launch.job_options import read_delta, read_epsilon
 from launch.outputs import cost_json, model_json
-from launch.own_table import agreed_rows, charge, compare_ids, held_tables, own_table
+from launch.own_table import agreed_rows, charge, check_affordable, compare_ids, held_tables, own_table, unnamed
 from launch.parties import PartySpec, column_facts, features_of, read_label, read_parties
 from launch.tables import Table
 from launch.task import Outlook, Prepared, Task
@@ -128,18 +128,21 @@ class ReleaseTask(Task):
         table = own_table(self.parties, me, clip=self.clip)
         if table is None:
             return Prepared()
-        self.plan(table.rows)
+        plan = self.plan(table.rows)
+        cast = unnamed(self.parties, dealer=self.without_dealer is None)
+        self._forecast(cast, plan)  # what is too large to be sent is told before any connection
+        check_affordable(self.parties, me, plan.guarantee(cast), collusion=cast.tolerated)
         return Prepared(table, {"rows": str(table.rows)})
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         table: Table | None = mine.data
         records = agreed_rows(agreement)
         plan = self.plan(records)
-        forecast = self._forecast(cast, plan)  # what is too large to be sent is told before it is paid for
-        charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
+        forecast = self._forecast(cast, plan)
         session = CryptenSession(cast, network, agreement)
         if table is not None:
             compare_ids(network, agreement, cast, table)
+        charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
         tables = held_tables(self.parties, network.me, table)
         name = agreement.nonce.hex()[:16]
         try:

@@ -100,25 +100,34 @@ def _wait(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder
 
 
 def _first_failure(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder: Path) -> str:
-    """One line: a participant that failed by itself before those that only report another's failure."""
-    time.sleep(0.5)  # the cause and those it pulls down end nearly together
-    killed = [name for name, process in processes.items() if (process.poll() or 0) < 0]
-    if killed:
-        name = killed[0]
-        number = -int(processes[name].returncode)
-        return f"{name} was ended by {signal.Signals(number).name} at '{board.phase(name) or 'start'}'"
-    lines = {
-        name: (folder / f"{name}.err").read_text(errors="replace").strip()
-        for name, process in processes.items()
-        if process.poll() not in (None, 0)
-    }
-    told = {
+    """One line: a participant that failed by itself before those that only report another's failure.
+
+    The one that failed may end after those that it pulled down: it is given a while to say why.
+    """
+    end = time.monotonic() + _STOP_SECONDS
+    while True:
+        time.sleep(0.5)
+        killed = [name for name, process in processes.items() if (process.poll() or 0) < 0]
+        if killed:
+            name = killed[0]
+            number = -int(processes[name].returncode)
+            return f"{name} was ended by {signal.Signals(number).name} at '{board.phase(name) or 'start'}'"
+        running = any(process.poll() is None for process in processes.values())
+        told = _last_lines(processes, folder)
+        own = {name: text for name, text in told.items() if not any(_about(n, text) for n in processes if n != name)}
+        if own or not running or time.monotonic() > end:
+            name, text = next(iter((own or told).items()))
+            return text if _about(name, text) else f"{name}: {text}"
+
+
+def _last_lines(processes: Mapping[str, subprocess.Popen[bytes]], folder: Path) -> dict[str, str]:
+    """What the participants that failed said last."""
+    failed = [name for name, process in processes.items() if process.poll() not in (None, 0)]
+    texts = {name: (folder / f"{name}.err").read_text(errors="replace").strip() for name in failed}
+    return {
         name: text.splitlines()[-1].removeprefix("smpc: ") if text else "ended without a word"
-        for name, text in lines.items()
+        for name, text in texts.items()
     }
-    own = {name: text for name, text in told.items() if not any(_about(n, text) for n in processes if n != name)}
-    name, text = next(iter((own or told).items()))
-    return text if _about(name, text) else f"{name}: {text}"
 
 
 def _about(name: str, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,11 +87,19 @@ def _unreadable(path: Path, error: Exception) -> TableError:
     reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
     if "Empty CSV" in reason:
         return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
+    odd = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)
+    if odd:  # the rest of the reason is the row itself
+        row, expected, got = odd.groups()
+        return TableError(
+            f"{path}: line {row} has {got} values, the first line {expected}; commas separate them, a decimal comma "
+            "makes two of one"
+        )
     if "straddl" in reason:
         return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")
     if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
         return TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
-    return TableError(f"{path}: cannot be read as a table ({reason[:200]})")
+    known = reason.split(":")[0][:100]  # what follows may be values
+    return TableError(f"{path}: cannot be read as a table ({known}); is it CSV with commas, or Parquet?")
 
 
 def check_columns(path: Path, names: Sequence[str]) -> None:

@@ -85,16 +85,9 @@ class Ledger:
         Returns the account with the charge in it. Raises BudgetError, and charges nothing, above the cap, without a
         cap, and for an infinite epsilon.
         """
-        if row.epsilon == math.inf:
-            raise BudgetError(f"{data_set}: epsilon against {row.coalition} is infinite: no cap allows that")
-        epsilon = Fraction(row.epsilon)
+        epsilon = _finite(data_set, row)
         with self._transaction() as db:
-            before = self._account(db, data_set, row.unit)
-            if before is None:
-                raise BudgetError(f"{data_set}: no cap for one {row.unit} in {self.path.name}: set a cap first")
-            over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
-            if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
-                raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))
+            self._refuse(db, data_set, row)
             db.execute(
                 "INSERT INTO charges (data_set, unit, epsilon, delta, job) VALUES (?, ?, ?, ?, ?)",
                 (data_set, row.unit, str(epsilon), str(row.delta), _name("job", job)),
@@ -103,6 +96,25 @@ class Ledger:
         if after is None:
             raise LedgerError(f"{self.path}: the cap of {data_set} vanished in a transaction")
         return after
+
+    def check(self, data_set: str, row: Row) -> None:
+        """Raises the BudgetError with which `reserve` would refuse the release now; charges nothing."""
+        _finite(data_set, row)
+        with self._transaction() as db:
+            self._refuse(db, data_set, row)
+
+    def _refuse(self, db: sqlite3.Connection, data_set: str, row: Row) -> None:
+        before = self._account(db, data_set, row.unit)
+        if before is None:
+            unit = "" if row.unit == "record" else f" --unit {row.unit}"
+            raise BudgetError(
+                f"{data_set}: no cap for one {row.unit} in {self.path.name}; set one with "
+                f"`smpc ledger cap {self.path} {data_set} EPSILON{unit}`"
+            )
+        epsilon = _finite(data_set, row)
+        over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
+        if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
+            raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))
 
     def accounts(self) -> list[Account]:
         """All accounts, by data set and unit."""
@@ -124,9 +136,7 @@ class Ledger:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """An immediate transaction: nobody else writes meanwhile. Committed at the end, rolled back on any error."""
         try:
-            os.close(
-                os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
-            )  # the owner's alone, as the journal after it
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # the owner's alone, as the journal after it
             db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
         except OSError as error:
             raise LedgerError(f"{self.path}: {error.strerror}: give a file in an existing directory") from None
@@ -152,6 +162,12 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for statement in _TABLES.strip().split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _finite(data_set: str, row: Row) -> Fraction:
+    if row.epsilon == math.inf:
+        raise BudgetError(f"{data_set}: epsilon against {row.coalition} is infinite: no cap allows that")
+    return Fraction(row.epsilon)
 
 
 def _refusal(account: Account, limit: str, epsilon: Fraction, delta: Fraction) -> str:

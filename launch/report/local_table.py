@@ -30,7 +30,7 @@ _PRIVATE = (
 def table_section(folder: Path, table: Path) -> Markup:
     """How the model in `folder` does on `table`. Raises InputError where a column is missing or labels do not fit."""
     model = ReleasedModel.load(folder)
-    columns = read_columns(table, (*model.names, model.label))
+    columns = read_columns(table, (*model.names, model.label), model.categories)
     actual, predicted = columns[-1], model.predict(columns[:-1])
     draw = _classes if model.loss == "logistic" else _numbers
     return join([element("p", _PRIVATE, class_="warning"), *draw(table, model.label, actual, predicted)])

@@ -72,7 +72,7 @@ def test_typo_in_a_key(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_bounds_in_percent(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rewrite(folder, lambda job: job["party"][0]["columns"].update(u=["0%", "100%"]))
     assert refused(folder, capsys, *RUN) == (
-        "job.toml: columns of a: u = ['0%', '100%'] must be [low, high], two numbers: the public bounds of its values"
+        "job.toml: columns of a: u = ['0%', '100%'] must be [low, high], two numbers without quotes, or words"
     )
 
 
@@ -148,7 +148,7 @@ def test_usage(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    usage, error = capsys.readouterr().err.splitlines()
+    usage, *_, error = capsys.readouterr().err.splitlines()
     assert usage.startswith("usage: smpc") and "error: " in error
 
 

@@ -45,6 +45,12 @@ def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest
     assert code == 1 and text == f"smpc: {path}: no party's table is on this machine; say how many rows with --rows\n"
     (tmp_path / "b.csv").write_text("person,w,y\n" + "".join(f"{i},1,1\n" for i in range(123)))
     assert "123 rows" in explained(capsys, str(path))[1]
+    (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n")
+    told = f"smpc: {path}: the tables' rows differ: a has 2, b has 123"
+    assert explained(capsys, str(path)) == (1, f"{told}\n")
+    assert explained(capsys, str(path), "--rows", "7") == (1, f"{told}, --rows says 7\n")
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},2,1\n" for i in range(123)))
+    assert "a.csv: u is outside its bounds [0, 1] in 123 rows" in explained(capsys, str(path))[1]
     assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be at least 2\n")
 
 

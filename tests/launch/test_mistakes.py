@@ -117,3 +117,43 @@ def test_a_full_disk(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert main(["predict", str(tmp_path), str(tmp_path / "new.csv"), "--out", "/dev/full"]) == 1
     error = capsys.readouterr().err
     assert "No space left on device" in error and error.count("\n") == 1
+
+
+def test_a_ledger_without_a_cap_is_told_before_any_connection(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]
+) -> None:
+    job["party"][1] |= {"ledger": "ledger.db", "data_set": "patients"}
+    error = line_of(capsys, tmp_path, job)
+    command = f"smpc ledger cap {tmp_path / 'ledger.db'} patients EPSILON"
+    assert f"patients: no cap for one record in ledger.db; set one with `{command}`" in error
+    assert main([*command.split()[1:-1], "0.05"]) == 0
+    capsys.readouterr()
+    assert "epsilon cap 0.05 for one record, 0 spent, 0.1 asked" in line_of(capsys, tmp_path, job)
+    assert main(["ledger", "show", str(tmp_path / "ledger.db")]) == 0
+    assert "epsilon 0 of 0.05 spent" in capsys.readouterr().out
+
+
+def test_a_link_as_output_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    path = write_job(tmp_path, job)
+    assert main(["party", str(path), "--as", "b", "--out", str(tmp_path / "link")]) == 1
+    assert "link: is a link; name the folder itself" in capsys.readouterr().err
+
+
+def test_predictions_overwrite_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text('{"loss": "linear", "label": "y", "coefficients": {"intercept": 1, "u": 1.0}}')
+    (tmp_path / "new.csv").write_text("u\n1\n2\n")
+    table = str(tmp_path / "new.csv")
+    assert main(["predict", str(tmp_path), table, "--out", table]) == 1
+    assert "new.csv: exists; name a new file" in capsys.readouterr().err
+    assert (tmp_path / "new.csv").read_text() == "u\n1\n2\n"
+
+
+def test_other_separators_are_told_without_a_value_of_the_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, job: dict[str, Any]
+) -> None:
+    (tmp_path / "b.csv").write_text("person,w,y\n1,hidden,0\n2,8765,4,1\n")
+    error = line_of(capsys, tmp_path, job)
+    assert "line 3 has 4 values, the first line 3; commas separate them" in error
+    assert "hidden" not in error and "8765" not in error

@@ -118,3 +118,16 @@ def test_processes_measure_themselves(tmp_path: Path) -> None:
         parts = sum(float(line[name]) for name in ("local", "waited"))
         assert 0 < parts <= 1.01 * float(line["seconds"]) and int(line["rounds"]) >= 2
     assert np.isclose(int(found[3]["bytes_sent"]) / int(found[0]["bytes_sent"]), 10, rtol=0.1)
+
+
+def test_columns_of_text_are_made_up_and_repeated_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = valid_job()
+    job["party"][0]["columns"] = {"u": [0, 1], "region": ["north", "south", "west"]}
+    path, out = write_job(tmp_path, job), tmp_path / "out"
+    options = ["--vary", "rows=200", "--vary", "parties=3,4", "--backend", "clear", "--out", str(out)]
+    assert main(["profile", str(path), *options]) == 0, capsys.readouterr().err
+    task = load_job(path).task
+    assert isinstance(task, FunctionalTask)
+    table = synthetic(task, "a", 3000)
+    counts = [np.count_nonzero(table[1]), np.count_nonzero(table[2]), np.count_nonzero(table[1:].sum(axis=0) == 0)]
+    assert all(900 < count < 1100 for count in counts) and set(np.unique(table[1:])) == {0, 1}

@@ -203,11 +203,11 @@ def test_bad_cell(tmp_path: Path, cell: str, problem: str) -> None:
         ("x,1,nan", "v is NaN or infinite in data row 300001; replace it or leave the row out"),
         ("x,,1", "u is empty in data row 300001; fill it in or leave the row out"),
         (",1,1", "id is empty in data row 300001; every row needs an id"),
-        ("x,1", "cannot be read as a table (CSV parse error: Row #300002: Expected 3 columns, got 2: x,1)"),
+        ("x,1", "line 300002 has 2 values, the first line 3; commas separate them"),
     ],
 )
 def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: str) -> None:
-    assert fault(tmp_path, f"{HEADER}{FAR}{row}\n") == problem
+    assert fault(tmp_path, f"{HEADER}{FAR}{row}\n").startswith(problem)
 
 
 @pytest.mark.parametrize(
@@ -227,16 +227,16 @@ def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: 
         ("id,\x1b[2J\n1,1\n", "column 'u' is missing; the table has 'id', '\\x1b[2J'"),
         (",".join(map(str, range(20))) + "\n", "column 'id' is missing; the table has '0', '1', '2', '3', '4', '5', "
          "'6', '7', '8', '9' and 10 more"),
-        (HEADER + "1,1,1\n2,1\n", "cannot be read as a table (CSV parse error: Row #3: Expected 3 columns, got 2: 2,1"),
-        (HEADER + "1,1,1,1\n2,1,1\n", "cannot be read as a table (CSV parse error: Row #2: Expected 3 columns, got 4"),
-        (HEADER + '1,"1,2\n2,3,4\n', "cannot be read as a table (CSV parse error: Row #2: Expected 3 columns, got 2"),
+        (HEADER + "1,1,1\n2,1\n", "line 3 has 2 values, the first line 3; commas separate them"),
+        (HEADER + "1,1,1,1\n2,1,1\n", "line 2 has 4 values, the first line 3; commas separate them"),
+        (HEADER + '1,"1,2\n2,3,4\n', "line 2 has 2 values, the first line 3; commas separate them"),
         (HEADER + '1,"1,2\n' + FAR, "has a row longer than 262144 bytes; is a quotation mark left open?"),
         ((HEADER + "1,1,1\n2,1,1\n").encode("utf-16"), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
         ((HEADER + "1,1,1\n2,1,1\n").encode("utf-16-be"), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
         (b"id,u,v\n\xe4,1,1\nb,1,1\n", "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
         (b"id,u,v,\xe4\n1,1,1,1\n2,1,1,1\n", "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
         (bytes(1000), "is not UTF-8 text; save it as CSV in UTF-8, or as Parquet"),
-        (gzip.compress(b"id,u,v\n"), "is a compressed file or a spreadsheet; save it as plain CSV or Parquet"),
+        (gzip.compress(b"id,u,v\n", mtime=0), "is a compressed file or a spreadsheet; save it as plain CSV or Parquet"),
         (b"PK\x03\x04" + bytes(50), "is a compressed file or a spreadsheet; save it as plain CSV or Parquet"),
         (b"PAR1" + bytes(50), "cannot be read as a table (Parquet magic bytes not found in footer."),
     ],

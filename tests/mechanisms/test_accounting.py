@@ -31,7 +31,6 @@ def test_an_epsilon_that_protects_nobody_is_no_work() -> None:
     assert calibration.gaussian(2**80, 10, Fraction(1000), MILLIONTH).standard_deviation < 2**40 / 30
 
 
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "sigma"),
     [

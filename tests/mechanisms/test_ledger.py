@@ -97,7 +97,10 @@ def test_units_and_data_sets_are_separate_accounts(ledger: Ledger) -> None:
 
 
 def test_without_a_cap_nothing_is_spent(ledger: Ledger) -> None:
-    with pytest.raises(BudgetError, match=r"visits: no cap for one record in hospital.sqlite: set a cap first"):
+    with pytest.raises(
+        BudgetError,
+        match=r"no cap for one record in hospital.sqlite; set one with `smpc ledger cap .* visits EPSILON`",
+    ):
         ledger.reserve("visits", ROW, job="a")
     with pytest.raises(BudgetError, match="patients: no cap for one label"):
         ledger.reserve("patients", replace(ROW, neighbours=FlipLabel()), job="a")

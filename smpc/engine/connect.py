@@ -13,6 +13,7 @@ from smpc.engine.tls import Address, Contexts
 from smpc.errors import PeerError
 
 _RETRY_SECONDS = 0.05
+_WELCOME = b"+"  # from who listens: it keeps the connection
 
 
 def connect_all(
@@ -35,10 +36,12 @@ def connect_all(
     change = threading.Condition()
     done = threading.Event()
 
-    def keep(name: str | None, connection: ssl.SSLSocket, expected: Sequence[str]) -> None:
+    def admit(connection: ssl.SSLSocket) -> None:
+        name = contexts.peer(connection)
         with change:
-            if name is None or name not in expected or name in found or done.is_set():
-                connection.close()  # a stranger, a second claim to a name, or too late
+            wanted = name in order[rank + 1 :] and name not in found and not done.is_set()
+            if name is None or not wanted or not _welcomed(connection):
+                connection.close()  # a stranger, a second claim to a name, too late, or gone
                 return
             found[name] = connection
             change.notify_all()
@@ -51,24 +54,25 @@ def connect_all(
                 time.sleep(_RETRY_SECONDS)  # the peer may not have started yet
                 continue
             try:
-                connection = contexts.client.wrap_socket(raw)
-            except ssl.SSLCertVerificationError:
-                wrong[name] = "shows another certificate than the job lists"
-                raw.close()
-            except (OSError, ssl.SSLError):
-                raw.close()
+                connection = _call(contexts, name, raw, end)
+            except _Wrong as error:
+                wrong[name] = str(error)
+            except OSError:
+                pass  # among other reasons, its door was crowded
             else:
-                if contexts.peer(connection) == name:
-                    keep(name, connection, [name])
-                    return
-                wrong[name] = "shows the certificate of another participant"
-                connection.close()
+                with change:
+                    if done.is_set():
+                        connection.close()
+                    else:
+                        found[name] = connection
+                        change.notify_all()
+                return
             time.sleep(_RETRY_SECONDS * 4)
 
     door = Door(
         listener,
         contexts.server,
-        lambda connection: keep(contexts.peer(connection), connection, order[rank + 1 :]),
+        admit,
         lambda error: callers.update(dict.fromkeys(_about_certificates(error))),
     )
     for name in order[:rank]:
@@ -93,6 +97,44 @@ def connect_all(
             f"{name} ({host} port {port}) {reason}; start it, or correct the job file ({seconds:g} s passed)"
         )
     return found
+
+
+class _Wrong(Exception):
+    """What is wrong with whoever answers."""
+
+
+def _call(contexts: Contexts, name: str, raw: socket.socket, end: float) -> ssl.SSLSocket:
+    """The connection, once `name` has said that it keeps it. Raises _Wrong, or OSError if it does not.
+
+    In TLS 1.3 the caller's side of the handshake is done before the other end has seen the caller's certificate.
+    """
+    try:
+        connection = contexts.client.wrap_socket(raw)
+    except ssl.SSLCertVerificationError:
+        raise _Wrong("shows another certificate than the job lists") from None
+    finally:
+        raw.close()  # of a socket that TLS has not taken over
+    try:
+        if contexts.peer(connection) != name:
+            raise _Wrong("shows the certificate of another participant")
+        # no shorter: what it keeps and we gave up would stay the one connection under our name
+        connection.settimeout(max(_RETRY_SECONDS, end - time.monotonic()))
+        if connection.recv(1) != _WELCOME:
+            raise ConnectionError("closed")
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, ssl.SSLError) and "UNKNOWN_CA" in (error.reason or ""):
+            raise _Wrong("refuses our certificate: its job file lists another") from None
+        raise
+    return connection
+
+
+def _welcomed(connection: ssl.SSLSocket) -> bool:
+    """Tell the caller that it is kept; whether it was still there."""
+    try:
+        return connection.send(_WELCOME) == len(_WELCOME)
+    except OSError:
+        return False
 
 
 def _about_certificates(error: OSError) -> list[str]:

@@ -171,7 +171,5 @@ class Link:
 
 def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
-        if "UNKNOWN_CA" in (error.reason or ""):
-            return "it refuses our certificate: its job file lists another"
         return (error.reason or "TLS error").lower().replace("_", " ")
     return error.strerror or type(error).__name__

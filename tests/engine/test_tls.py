@@ -17,6 +17,7 @@ import pytest
 
 from launch.keys import make_keys
 from smpc.engine.connect import connect_all
+from smpc.engine.door import Door
 from smpc.engine.tls import Address, Contexts, Identity, fingerprint, listen
 from smpc.errors import InputError, PeerError
 from tests.harness import keys
@@ -35,17 +36,27 @@ def connected(
     seconds: float = 1.2,
     pinned: Mapping[str, Path] = PINNED,
     meanwhile: Callable[[Mapping[str, Address]], Any] = lambda addresses: None,
+    talk: bool = False,
 ) -> dict[str, Any]:
-    """Everybody's connections, or error; `meanwhile` runs when p0 alone is there."""
+    """Everybody's connections, or error; `meanwhile` runs when p0 alone is there.
+
+    `talk`: all who are connected send their name to each other at once, and must receive each other's.
+    """
     listeners = {name: listen(("127.0.0.1", 0)) for name in NAMES}
     addresses = {name: listener.getsockname() for name, listener in listeners.items()}
 
     def start(name: str) -> Any:
         try:
             contexts = Contexts(identities[name], pinned)
-            return connect_all(contexts, NAMES, name, addresses, listeners[name], seconds)
+            links = connect_all(contexts, NAMES, name, addresses, listeners[name], seconds)
         except (PeerError, InputError) as error:
             return error
+        for peer, link in links.items() if talk else ():
+            link.settimeout(5)
+            link.sendall(f"{name}{peer}".encode())
+        for peer, link in links.items() if talk else ():
+            assert link.recv(4).decode() == f"{peer}{name}"
+        return links
 
     with ThreadPoolExecutor() as threads:
         running = {"p0": threads.submit(start, "p0")}
@@ -62,7 +73,7 @@ def connected(
 
 
 def test_all_pairs_connect_with_mutual_tls_1_3() -> None:
-    found = connected(identities={name: identity(name) for name in NAMES}, seconds=10)
+    found = connected(identities={name: identity(name) for name in NAMES}, seconds=10, talk=True)
     assert {name: set(links) for name, links in found.items()} == {name: set(NAMES) - {name} for name in NAMES}
 
 
@@ -137,9 +148,56 @@ def test_a_second_claim_to_a_name_is_closed() -> None:
     server.join(10)
     result[0]["p1"].sendall(b"x")
     first.settimeout(5)
-    assert first.recv(1) == b"x"
+    assert first.recv(1) == b"+" and first.recv(1) == b"x"
     for connection in (first, second, third, *result[0].values()):
         connection.close()
+
+
+@pytest.mark.parametrize("evicted", [1, 3])
+def test_who_is_dropped_behind_its_own_handshake_calls_again(evicted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In TLS 1.3 the caller is done first: a door that gives up just then must not leave it with a dead connection."""
+    dropped: list[ssl.SSLSocket] = []
+    real = Door.__init__
+
+    def crowded(self: Door, listener: socket.socket, context: ssl.SSLContext, arrived: Any, refused: Any) -> None:
+        def evict(connection: ssl.SSLSocket) -> None:
+            if len(dropped) < evicted:
+                dropped.append(connection)
+                connection.close()
+            else:
+                arrived(connection)
+
+        real(self, listener, context, evict, refused)
+
+    monkeypatch.setattr(Door, "__init__", crowded)
+    start = time.monotonic()
+    found = connected(identities={name: identity(name) for name in NAMES}, seconds=10, talk=True)
+    assert len(dropped) == evicted
+    assert {name: set(links) for name, links in found.items()} == {name: set(NAMES) - {name} for name in NAMES}
+    assert time.monotonic() - start < 8, "nobody waited for a deadline"
+
+
+def test_a_caller_that_comes_too_late_has_no_connection() -> None:
+    """Its handshake succeeds at a door whose owner has just found that somebody is missing."""
+    listener = listen(("127.0.0.1", 0))
+    accepted: list[ssl.SSLSocket] = []
+
+    def turn_away(connection: ssl.SSLSocket) -> None:
+        accepted.append(connection)
+        connection.close()
+
+    door = Door(listener, Contexts(identity("p0"), PINNED).server, turn_away, lambda error: None)
+    addresses = {"p0": listener.getsockname()}
+    with pytest.raises(PeerError, match=r"^p0 \(.*\) did not answer; .*\(0\.8 s passed\)"):
+        connect_all(Contexts(identity("p1"), PINNED), ("p0", "p1"), "p1", addresses, listen(("127.0.0.1", 0)), 0.8)
+    door.close()
+    assert len(accepted) > 1
+
+
+def test_who_listens_and_knows_another_certificate_of_ours_is_named(forged: Identity) -> None:
+    """p1 shows p0 another certificate than p0 lists."""
+    found = connected(identities={"p0": identity("p0"), "p1": forged, "p2": identity("p2")})
+    assert re.match(r"p0 \(.*\) refuses our certificate: its job file lists another; ", str(found["p1"]))
 
 
 def test_a_fingerprint_is_the_certificates() -> None:

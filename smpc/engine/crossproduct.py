@@ -14,6 +14,7 @@ from smpc.products import MASKED, ProductPlan
 from smpc.ring import Integers, inner
 
 _AHEAD = 2  # messages a party sends before it waits for its peers' first
+_UNREAD = 1 << 23  # bytes queued for each peer before a party waits: a slow reader must not make it queue its table
 
 Block = tuple[str, str]
 
@@ -65,7 +66,8 @@ def multiply(
 ) -> dict[Block, Integers]:
     """This party's shares of its blocks. `columns` has shape (width, rows).
 
-    Sends its masked columns once to each partner, in row blocks, while it multiplies what has arrived.
+    Sends its masked columns once to each partner, in row blocks, while it multiplies what has arrived. Waits for a
+    partner that does not read, and receives meanwhile; PeerError names it after the network's patience.
     """
     me, plan = network.me, correlation.plan
     width = plan.widths[me]
@@ -96,6 +98,7 @@ def multiply(
         masked = columns[:, rows] - own_mask
         for name in partners:
             network.send(name, MASKED, masked, round_=wave)
+        network.flush(_UNREAD)
         waiting.append((rows, own_mask if second else None))
         if len(waiting) > _AHEAD:
             absorb()

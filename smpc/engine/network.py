@@ -124,9 +124,13 @@ class Network:
         return payload
 
     def flush(self, room: int = 0) -> None:
-        """Wait until everything queued is written, but for `room` bytes to each peer."""
+        """Wait until everything queued is written, but for `room` bytes to each peer. Peers are told for whom."""
         links = self._links.values()
-        self._until(lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
+        self._service.waits_for = next((link.peer for link, _ in self._unread(room)), "")
+        try:
+            self._until(lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
+        finally:
+            self._service.waits_for = ""
         self._check()
 
     def waiting_for(self, peer: str, label: str) -> bool:

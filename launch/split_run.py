@@ -11,6 +11,7 @@ from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from launch.split_task import SplitTask
 from launch.tables import Table
 from mechanisms.ledger import Ledger
 from mechanisms.randomness import SecureRandom
-from protocols.schema import scaled
+from protocols.schema import Column, scaled
 from protocols.split.checkpoint import Checkpoints
 from protocols.split.memo import Charge, Memo
 from protocols.split.models import FeatureNet, LabelNet, seeded
@@ -116,10 +117,15 @@ def _released(task: SplitTask, plan: Plan, table: Table) -> Integers:
     spec = task.spec(plan.labels)
     if plan.law is None or spec.ledger is None:
         charge(task.parties, spec.name, plan.guarantee, collusion=1, job=task.job)
-    memo = Memo(spec.table.with_name(spec.table.name + ".memo"))
+    memo = Memo(memo_place(spec, task.label))
     ids = [str(identifier) for identifier in table.ids.to_pylist()]
     labels = table.columns[0].astype(np.int64)
     return released_values(labels, ids, plan, memo, SecureRandom(), _charge(task, plan, spec))
+
+
+def memo_place(spec: PartySpec, label: Column) -> Path:
+    """Beside the table; each column of labels has its own, or one column would be taught as another."""
+    return spec.table.with_name(f"{spec.table.name}.{quote(label.name, safe='')}.memo")
 
 
 def _charge(task: SplitTask, plan: Plan, spec: PartySpec) -> Charge | None:

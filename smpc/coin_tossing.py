@@ -128,7 +128,7 @@ def _compare(me: str, parties: Sequence[str], seen: Mapping[str, bytes], echoes:
 def _seen_at_fault(error: PeerError, others: Sequence[str]) -> str | None:
     """Whom an error of our own connections is about; what somebody else reports is hearsay."""
     first = str(error).split(maxsplit=1)[0].rstrip(":")
-    return first if first in others and " reports: " not in str(error) else None
+    return first if first in others and " reports" not in str(error) else None
 
 
 @contextmanager

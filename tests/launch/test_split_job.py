@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from launch import split_run
 from launch.explain import explain
 from launch.fields import JobError
 from launch.job import load_job
@@ -146,7 +147,7 @@ def test_a_whole_job_its_rerun_and_its_one_shot(tmp_path: Path) -> None:
             assert all(torch.allclose(one[key], again[key], atol=1e-6) for key in one)
     (account,) = Ledger(tmp_path / "b.ledger").accounts()
     assert (account.spent_epsilon, account.charges) == (Fraction(1), 1)
-    assert len(Memo(tmp_path / "b.csv.memo")) == ROWS
+    assert len(Memo(tmp_path / "b.csv.y.memo")) == ROWS
     assert not list(tmp_path.glob("*.checkpoints"))
 
 
@@ -159,4 +160,27 @@ def test_rows_of_other_people_are_refused_before_anything_is_drawn(tmp_path: Pat
     root = Path(__file__).parents[2]
     told = smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/out", folder=root)
     assert "do not hold the same ids" in told
-    assert not (tmp_path / "b.csv.memo").exists()
+    assert not (tmp_path / "b.csv.y.memo").exists()
+
+
+def test_another_column_of_labels_has_draws_and_a_charge_of_its_own(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    lines = (tmp_path / "b.csv").read_text().splitlines()
+    rows = [f"{line},{1 - int(line.split(',')[1])}" for line in lines[1:]]
+    (tmp_path / "b.csv").write_text("\n".join([f"{lines[0]},z", *rows]) + "\n")
+    job = split_job()
+    job["job"]["epsilon"] = 8
+    job["party"][1] |= {"ledger": "b.ledger", "data_set": "visits"}
+    Ledger(tmp_path / "b.ledger").cap("visits", "label", 100)
+    released = {}
+    for label in ("y", "z"):
+        job["party"][1]["columns"], job["label"]["column"] = {label: [0, 1]}, label
+        task = load_job(write_job(tmp_path, job)).task
+        assert isinstance(task, SplitTask)
+        table = task.prepare("b").data
+        released[label] = split_run._released(task, task.plan(ROWS), table).ravel() - table.columns[0] * 65536
+    assert not np.array_equal(released["y"], released["z"])
+    for noise in released.values():
+        assert abs(np.median(noise)) < 65536 / 4  # of its own labels: the other column's would be off by 1
+    (account,) = Ledger(tmp_path / "b.ledger").accounts()
+    assert (account.spent_epsilon, account.charges) == (Fraction(16), 2)

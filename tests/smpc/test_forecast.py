@@ -43,7 +43,9 @@ def test_sockets_count_what_is_forecast(pools: Any, count: int) -> None:
         for sender, routes in found.items():
             for receiver, counted in routes.items():
                 wanted = expected.get((sender, receiver), 0)
-                assert abs(counted - wanted) <= wanted / 100, (noise, sender, receiver, counted, wanted)
+                # a pool's requests have longer numbers than a job's: at most 3 digits more in each of a few
+                room = wanted / 100 + (30 if (sender, receiver) == ("p0", "dealer") else 0)
+                assert abs(counted - wanted) <= room, (noise, sender, receiver, counted, wanted)
 
 
 def tossed_task(s: Any) -> Any:

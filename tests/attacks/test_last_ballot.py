@@ -6,6 +6,7 @@ The same view of a variant whose squares are masked by zeros gives the ballot aw
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -91,12 +92,15 @@ def view_of(attacker: str, run: Callable[[int, bool], dict[str, Any]], leak: boo
     def view(secret: int) -> View:
         received, (shares,) = run(secret, leak)[attacker]
         words = {}
-        for number, (peer, label, payload) in enumerate(received):
+        seen: Counter[tuple[str, str]] = Counter()  # how messages of two peers mix is chance
+        for peer, label, payload in received:
             if payload.shape == (2, WORDS):
+                seen[peer, label] += 1
+                number = seen[peer, label]
                 words[f"{number} {label} OF {peer}".upper()] = payload[1]
                 words[f"{number} THE SAME OF {peer}, {KNOWN}".upper()] = payload[0]
         assert words
-        return {"ballots": {**words, "own share": shares[1], "known ballot": OF.votes(KNOWN)[0]}}
+        return {"ballots": {**dict(sorted(words.items())), "own share": shares[1], "known ballot": OF.votes(KNOWN)[0]}}
 
     return view
 

@@ -113,7 +113,7 @@ class Shells:
                     [*program, "party", "job.toml", "--as", name, "--out", "out", "--progress-fd", str(self._write),
                      *arguments],
                     cwd=self.folders[name], env=environment(self.folders[name]), pass_fds=(self._write,),
-                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
+                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, preexec_fn=hears_interrupts,
                 )  # fmt: skip
             threading.Thread(target=self._watch, args=(name, self.processes[name]), daemon=True).start()
 
@@ -175,6 +175,11 @@ class Shells:
             self._change.notify_all()
 
 
+def hears_interrupts() -> None:
+    """A shell starts what runs in its background with SIGINT ignored, and that is inherited: not by what is tested."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def waiting(state: State) -> bool:
     return "waiting" in state[0]
 
@@ -218,7 +223,7 @@ class Run:
         self.process = subprocess.Popen(
             [*SMPC, "run", path.name, "--out", "out"],
             cwd=folder, env=environment(folder), start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=there,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=there, preexec_fn=hears_interrupts,
         )  # fmt: skip
         os.close(there)
         self._reader = threading.Thread(target=self._read, args=(terminal,), daemon=True)

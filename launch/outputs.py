@@ -48,11 +48,11 @@ def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
 def write_file(path: Path, text: str, *, private: bool = False) -> None:
     """Write all of `text` or nothing, in one rename; `private`: for this user only. Raises InputError."""
     place = path.resolve()
-    if place.exists() and not place.is_file():  # a pipe or a device is written to
-        _write_into(path, text)
-        return
     temporary = place.parent / f".{place.name}.{secrets.token_hex(6)}"
     try:
+        if place.exists() and not place.is_file():  # a pipe or a device is written to
+            place.write_text(text, encoding="utf-8")
+            return
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -61,13 +61,6 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write_into(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def model_json(release: Release, about: Mapping[str, Any]) -> str:

@@ -68,6 +68,22 @@ def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collu
         Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job)
 
 
+def admit(
+    parties: Sequence[PartySpec],
+    cast: Cast,
+    network: Network,
+    agreement: Agreement,
+    table: Table | None,
+    guarantee: Guarantee,
+    *,
+    job: str,
+) -> None:
+    """Ids are compared before the release is charged, and both before anything of the tables is sent."""
+    if table is not None:
+        compare_ids(network, agreement, cast, table)
+    charge(parties, network.me, guarantee, collusion=cast.tolerated, job=job)
+
+
 def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table) -> None:
     """Refuse rows that are not the same people in the same order. Server and dealer learn nothing of it.
 

@@ -42,7 +42,7 @@ class Pool:
         *,
         deadline: float = 30.0,
         record: bool = False,
-        backend: Backend = Backend(),  # noqa: B008
+        backend: Backend = Backend(),  # noqa: B008  # a frozen value without state
     ) -> None:
         self.cast = cast
         self._folder = tempfile.TemporaryDirectory(prefix="smpc-pool-")  # readable by this user only

@@ -11,7 +11,8 @@ import contextlib
 import csv
 import io
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
@@ -112,23 +113,25 @@ def _copied(column: Column, copy: int) -> Column:
 def _measure(task: FunctionalTask, backend: str, rows: Sequence[int], repeats: int, run_up_to: int) -> list[Cost]:
     names = tuple(party.name for party in task.parties)
     cast = task.backend.cast(Cast(names, dealer="dealer" if backend == "crypten" else None))
+
+    def predicted(count: int) -> Mapping[str, int]:
+        forecast = None if backend == "clear" else task.outlook(cast, count).forecast
+        return defaultdict(int) if forecast is None else {name: forecast.sent(name) for name in cast.everyone}
+
     costs: list[Cost] = []
     with _runner(task, backend, cast) as run:
         for count in (n for n in rows if n <= run_up_to):
-            forecast = None if backend == "clear" else task.outlook(cast, count).forecast
+            sent = predicted(count)
             for name, found in run(count, repeats).items():
-                predicted = 0 if forecast is None else forecast.sent(name)
-                costs.append(Cost(backend, len(names), count, name, False, bytes_predicted=predicted, **found))
+                costs.append(Cost(backend, len(names), count, name, False, bytes_predicted=sent[name], **found))
     largest = [cost for cost in costs if cost.rows == max(cost.rows for cost in costs)] if costs else []
     for count in (n for n in rows if n > run_up_to):
         if not largest:
             raise InputError(
                 f"--vary rows={count}: all sizes are above --run-up-to {run_up_to}; give a smaller one, too"
             )
-        forecast = None if backend == "clear" else task.outlook(cast, count).forecast
-        costs += [
-            _extrapolated(cost, count, 0 if forecast is None else forecast.sent(cost.participant)) for cost in largest
-        ]
+        sent = predicted(count)
+        costs += [_extrapolated(cost, count, sent[cost.participant]) for cost in largest]
     return costs
 
 

@@ -12,7 +12,7 @@ from launch.exclusions import check_excluded, exclude
 from launch.fields import Fields, JobError
 from launch.job_options import read_delta, read_epsilon
 from launch.outputs import cost_json, model_json
-from launch.own_table import agreed_rows, charge, check_affordable, compare_ids, held_tables, own_table, unnamed
+from launch.own_table import admit, agreed_rows, check_affordable, held_tables, own_table, unnamed
 from launch.parties import PartySpec, column_facts, features_of, read_label, read_parties
 from launch.tables import Table
 from launch.task import Outlook, Prepared, Task
@@ -140,9 +140,7 @@ class ReleaseTask(Task):
         plan = self.plan(records)
         forecast = self._forecast(cast, plan)
         session = CryptenSession(cast, network, agreement)
-        if table is not None:
-            compare_ids(network, agreement, cast, table)
-        charge(self.parties, network.me, plan.guarantee(cast), collusion=cast.tolerated, job=self.job)
+        admit(self.parties, cast, network, agreement, table, plan.guarantee(cast), job=self.job)
         tables = held_tables(self.parties, network.me, table)
         name = agreement.nonce.hex()[:16]
         try:

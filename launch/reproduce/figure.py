@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
+from launch.report.drawing import can_draw
 from protocols.averages import Average
 from protocols.evaluation import Summary
 from smpc.errors import InputError
@@ -57,10 +58,8 @@ class Figure:
 
 def check_can_draw() -> None:
     """Raises InputError where matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise InputError("figures need matplotlib: pip install 'sharewise[reproduce]'") from None
+    if not can_draw():
+        raise InputError("figures need matplotlib: pip install 'sharewise[reproduce]'")
 
 
 def draw(figure: Figure) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from launch import backend
 from launch.explain import explain
 from launch.fields import JobError
 from launch.functional_task import FunctionalTask
@@ -142,7 +143,7 @@ def test_a_library_that_fails_is_told_before_any_connection(tmp_path: Path, monk
     def broken() -> None:
         raise CurveUnavailable("the pairing library fails its check (bilinearity): install pymcl==1.0.2")
 
-    monkeypatch.setattr("launch.backend.library", broken)
+    monkeypatch.setattr(backend, "library", broken)
     with pytest.raises(CurveUnavailable, match="install pymcl"):
         loaded(tmp_path, bgn_job())[1].prepare("server")
     loaded(tmp_path, valid_job())[1].prepare("server")

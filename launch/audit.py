@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
+from launch.tasks.functional import FunctionalTask
 from mechanisms.audit import epsilon_lower_bound, events
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
-from protocols import functional
-from protocols.plan import Plan
+from protocols.functional import protocol as functional
+from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.errors import InputError

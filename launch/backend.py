@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from launch.fields import Fields, JobError
+from launch.jobfile.fields import Fields, JobError
 from smpc.bgn.dlog import WINDOW
 from smpc.bgn.forecast import BgnForecast
 from smpc.bgn.mcl import library

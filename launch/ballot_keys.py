@@ -8,7 +8,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from launch.endpoints import NAME, NAME_RULE
+from launch.jobfile.endpoints import NAME, NAME_RULE
 from smpc.errors import InputError
 
 KEY_BYTES = 32

@@ -14,7 +14,7 @@ from types import FrameType
 
 from mechanisms.guarantee import UNITS
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
-from protocols.options import LOSSES
+from protocols.functional.options import LOSSES
 from smpc.errors import InputError, SmpcError
 
 INTERRUPTED = 130

@@ -13,15 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
 from launch.outputs import check_free
-from launch.own_table import held_tables, own_table
 from launch.pool import Pool
 from launch.report.command import report_line
 from launch.run import run_locally
 from launch.summary import summary
-from protocols import functional
+from launch.tasks.functional import FunctionalTask
+from launch.tasks.own_table import held_tables, own_table
+from protocols.functional import protocol as functional
 from protocols.schema import Floats
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError

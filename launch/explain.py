@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from launch.fields import JobError
 from launch.job import Job, load_job
-from launch.parties import PartySpec
+from launch.jobfile.fields import JobError
+from launch.jobfile.parties import PartySpec
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
 _WIDTH = 100

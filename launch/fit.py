@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launch.outputs import model_json, write_file
+from protocols.data_release.fit import DEFAULT, RIDGE, fit
+from protocols.data_release.released_file import read_released
 from protocols.release import Release
-from protocols.released_file import read_released
-from protocols.released_fit import DEFAULT, RIDGE, fit
 from smpc.errors import InputError
 
 

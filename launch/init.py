@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from launch.endpoints import NAME, NAME_RULE
-from launch.table_files import column_names
+from launch.jobfile.endpoints import NAME, NAME_RULE
+from launch.tables.files import column_names
 from smpc.errors import InputError
 
 _HEAD = """\

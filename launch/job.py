@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from launch.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_endpoint
-from launch.ensemble_task import EnsembleTask
-from launch.fields import MAX_NAME, Fields, JobError
-from launch.functional_task import FunctionalTask
-from launch.release_task import ReleaseTask
-from launch.split_task import SplitTask
-from launch.task import Task
+from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_endpoint
+from launch.jobfile.fields import MAX_NAME, Fields, JobError
+from launch.tasks.data_release import ReleaseTask
+from launch.tasks.ensemble import EnsembleTask
+from launch.tasks.functional import FunctionalTask
+from launch.tasks.split import SplitTask
+from launch.tasks.task import Task
 from smpc.engine.tls import Address, fingerprint
 from smpc.session import Cast
 

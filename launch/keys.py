@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from launch.endpoints import NAME, NAME_RULE
+from launch.jobfile.endpoints import NAME, NAME_RULE
 from smpc.errors import InputError
 
 VALID_DAYS = 3 * 365

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from launch.parties import INTERCEPT
-from launch.tables import read_columns
+from launch.jobfile.parties import INTERCEPT
+from launch.tables.table import read_columns
 from protocols.schema import Floats
 from smpc.errors import InputError
 

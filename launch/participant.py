@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launch.job import Job
+from launch.jobfile.parties import PartySpec
 from launch.outputs import check_free, cost_json, write_folder
-from launch.parties import PartySpec
 from launch.progress import Progress
 from launch.trace import NAME as TRACE
 from launch.trace import trace_json

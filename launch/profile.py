@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from launch.backend import Backend
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
 from launch.outputs import check_free, write_folder
-from launch.own_table import held_tables
 from launch.pool import Pool
 from launch.reproduce.figure import Figure, Line, Panel, check_can_draw, draw
-from launch.tables import Table
-from protocols import functional
+from launch.tables.table import Table
+from launch.tasks.functional import FunctionalTask
+from launch.tasks.own_table import held_tables
 from protocols.evaluation import summarise
+from protocols.functional import protocol as functional
 from protocols.schema import Column, Floats
 from smpc.bgn.modes import Keys
 from smpc.clear import ClearSession

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launch.ballot_keys import VOTER, read_voter_key
-from launch.ensemble_task import EnsembleTask
 from launch.job import load_job
+from launch.tasks.ensemble import EnsembleTask
 from mechanisms.ledger import Ledger
 from protocols.ensemble.voter import labels, load_classifier
 from smpc.ballots import envelope, shares

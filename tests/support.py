@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords, Stream
-from protocols.functional import fit
-from protocols.plan import Plan
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
 from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held, Session

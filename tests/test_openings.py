@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 UNPROTECTED = {
-    ("protocols/functional.py", "_noise_after_opening"),  # the papers' orders
+    ("protocols/functional/protocol.py", "_noise_after_opening"),  # the papers' orders
     ("protocols/ensemble/paper.py", "_soft"),
     ("protocols/ensemble/paper.py", "_majority"),
     ("smpc/ballots/check.py", "check"),  # zeros of a vote; of a rejected ballot random sums of its defects

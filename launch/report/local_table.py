@@ -14,7 +14,7 @@ from launch.models import ReleasedModel
 from launch.report.drawing import canvas, colour, picture, shades, shortened
 from launch.report.markup import Markup, element, facts, figure, join
 from launch.report.style import MUTED
-from launch.tables import read_columns
+from launch.tables.table import read_columns
 from protocols.evaluation import mean_squared_error, misclassification
 from protocols.schema import Floats
 from smpc.errors import InputError

@@ -7,7 +7,7 @@ from fractions import Fraction
 from launch.reproduce.comparison import Level, Method
 from launch.reproduce.trial import Trial
 from protocols.baselines import adassp, central_fm, dpfw, dpsgd, logistic, ols, trivial
-from protocols.options import Options
+from protocols.functional.options import Options
 
 PAPER = ("paper: trimmed", "paper: ridge 4, trimmed", "paper: ridge 5, trimmed")
 OURS = "ours"

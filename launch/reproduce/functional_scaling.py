@@ -13,9 +13,9 @@ from launch.reproduce.page import Part, Table
 from launch.reproduce.synthetic import NOISE, NORM, synthetic
 from launch.reproduce.trial import Trial
 from mechanisms import objective_constants
-from protocols import functional
 from protocols.evaluation import Summary, summarise
-from protocols.plan import NOISE_ORDERS, Plan
+from protocols.functional import protocol as functional
+from protocols.functional.plan import NOISE_ORDERS, Plan
 from smpc.forecast import Forecast
 from smpc.session import Cast, Held
 

@@ -26,7 +26,7 @@ from launch.reproduce.release_synthetic import (
     rows_by_rule,
 )
 from protocols.averages import Average, exceeding, mean
-from protocols.mixing_rows import RULES
+from protocols.data_release.mixing_rows import RULES
 
 SIZES = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6)
 OFFICIAL = rmgm("official")

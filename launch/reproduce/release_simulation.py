@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
-from protocols.released_fit import solve
+from protocols.data_release.fit import solve
+from protocols.data_release.sign_matrix import signed_sums
 from protocols.schema import Floats
-from protocols.sign_matrix import signed_sums
 
 MOST_MIXED = 100_000  # records up to which the pages mix by a real B
 _SCALE = 2.0**20

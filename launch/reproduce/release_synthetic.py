@@ -24,11 +24,11 @@ from launch.reproduce.release_simulation import (
     noisy_rows,
     weights_of,
 )
-from protocols.mixing_rows import RULES, mixing_rows
-from protocols.options import Options
-from protocols.plan import Plan
-from protocols.quadratic import minimise
-from protocols.release_plan import ReleasePlan
+from protocols.data_release.mixing_rows import RULES, mixing_rows
+from protocols.data_release.plan import ReleasePlan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
+from protocols.functional.quadratic import minimise
 from protocols.schema import Column, Floats, Schema
 from smpc.session import Cast
 

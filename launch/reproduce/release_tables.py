@@ -3,7 +3,7 @@
 Official, as the code has it: columns and label in [0, 1], no intercept, noise of deviation 2 sqrt(ceil(d / m)) sigma
 with m = 5 parties (10 from 20 features on), predictions clipped to [-1, 1], and of RMGM the k with the least mean test
 error. Honest: columns in [-1, 1] with a column of ones, noise of each party for its own columns, analytic, as in
-`protocols.release_plan`, k by a rule that knows no data, predictions as they are. The gram release has the same
+`protocols.data_release.plan`, k by a rule that knows no data, predictions as they are. The gram release has the same
 guarantee for a whole record as these together. Errors are mean squared ones of the label in [0, 1], both times.
 """
 
@@ -29,13 +29,13 @@ from launch.reproduce.release_simulation import (
 )
 from launch.reproduce.release_synthetic import DELTA, EPSILONS, sigma
 from protocols import datasets
+from protocols.data_release.fit import RIDGE, shrinkage
+from protocols.data_release.plan import ReleasePlan
 from protocols.evaluation import split
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
+from protocols.functional.quadratic import minimise
 from protocols.public_coding import Dataset
-from protocols.quadratic import minimise
-from protocols.release_plan import ReleasePlan
-from protocols.released_fit import RIDGE, shrinkage
 from protocols.schema import Column, Floats, Schema
 from smpc.session import Cast
 

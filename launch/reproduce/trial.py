@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms.randomness import RandomWords
-from protocols import functional
 from protocols.baselines.inputs import with_ones
 from protocols.baselines.model import Model
 from protocols.evaluation import mean_squared_error, misclassification, split, words_of
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional import protocol as functional
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
+from protocols.functional.weights import without_categories
 from protocols.public_coding import Dataset
 from protocols.schema import Column, Floats, Schema
-from protocols.weights import without_categories
 from smpc.clear import ClearSession
 from smpc.errors import InputError
 from smpc.ring import Integers

@@ -1,6 +1,6 @@
 """`linear`: no pairing; the second party of a pair multiplies its plain columns into the first one's encrypted ones.
 
-With noise on shares, a run of `protocols.functional` sends
+With noise on shares, a run of `protocols.functional.protocol` sends
 
 step  from -> to      message             the receiver learns
 1     P_k -> P_l      keys                P_k's public key, proven

@@ -1,6 +1,6 @@
 """`pair`: every party under its own keys; only the two parties of a pair can open its sums, together.
 
-With noise on shares, a run of `protocols.functional` sends
+With noise on shares, a run of `protocols.functional.protocol` sends
 
 step  from -> to      message             the receiver learns
 1     P_k -> P_l      keys                P_k's public keys, proven

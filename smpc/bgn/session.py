@@ -1,6 +1,7 @@
 """The session on pairing-based encryption: no dealer, and others compute on a party's ciphertexts.
 
-`protocols.functional` runs on it unchanged, in one of three modes (`smpc.bgn.mode`); each has its table of messages.
+The functional mechanism's text runs on it unchanged, in one of three modes (`smpc.bgn.mode`), each with its table of
+messages.
 Noise is added before anything is decrypted. The cast's assumptions say what a release rests on; a participant that
 hands on a multiple of a ciphertext instead of the agreed sum is outside the model.
 """

@@ -1,6 +1,6 @@
 """`threshold`: one key pair shared among all K parties; t of them decrypt (the first t; t = K is the default).
 
-With noise on shares, a run of `protocols.functional` sends
+With noise on shares, a run of `protocols.functional.protocol` sends
 
 step  from -> to      message             the receiver learns
 1     P_k -> all      key material        P_k's part of the public keys, proven

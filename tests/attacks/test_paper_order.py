@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from protocols.functional import fit
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
 from protocols.schema import Column, Floats, Schema
 from smpc import Cast, ClearSession
 from smpc.ring import Integers

@@ -14,8 +14,8 @@ import pytest
 from mechanisms.audit import Bound, mu_lower_bound
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.guarantee import Guarantee
-from protocols.data_release import script
-from protocols.release_plan import ReleasePlan
+from protocols.data_release.plan import ReleasePlan
+from protocols.data_release.protocol import script
 from protocols.schema import Column, Floats, Schema
 from smpc import Cast, ClearSession
 from smpc.ring import Integers

@@ -20,9 +20,9 @@ import pytest
 from launch.audit import _ratio, _silenced, _tables, audit
 from mechanisms.audit import Bound, epsilon_lower_bound, events
 from mechanisms.discrete_laplace import DiscreteLaplace
-from protocols import functional
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional import protocol as functional
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
 from smpc.clear import ClearSession
 from smpc.ring import Integers

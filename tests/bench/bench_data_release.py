@@ -15,10 +15,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from protocols.data_release import release
-from protocols.release_plan import BITS, ReleasePlan
+from protocols.data_release.plan import BITS, ReleasePlan
+from protocols.data_release.protocol import release
+from protocols.data_release.sign_matrix import signed_sums
 from protocols.schema import Column, Schema
-from protocols.sign_matrix import signed_sums
 from smpc.forecast import Forecast
 from smpc.session import Cast, Held
 
@@ -41,7 +41,7 @@ def main() -> None:
     signed_sums(bytes(32), ROWS, columns[:, : RECORDS // 20])
     extra = tracemalloc.get_traced_memory()[
         1
-    ]  # the same for any number of records: tests/protocols/test_sign_matrix.py
+    ]  # the same for any number of records: tests/protocols/data_release/test_sign_matrix.py
     tracemalloc.stop()
     reals = columns.astype(np.float64)
     start = time.process_time()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mechanisms.discrete_laplace import DiscreteLaplace
-from protocols.functional import fit
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
 from protocols.schema import Floats, Schema
 from smpc.bgn import linear, pair_mode, threshold_mode
 from smpc.bgn.curve import GT, Group

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from launch.pool import Pool
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
 from smpc.bgn.dlog import WINDOW
 from smpc.bgn.modes import Keys

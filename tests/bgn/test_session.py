@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from launch.pool import Pool, TaskFailed
-from protocols.options import Options
-from protocols.plan import Plan
+from protocols.functional.options import Options
+from protocols.functional.plan import Plan
 from smpc.bgn import linear_mode, pair_mode, session, threshold_mode
 from smpc.bgn.curve import GT
 from smpc.bgn.dlog import WINDOW

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from launch import endpoints, parties
+from launch.jobfile import endpoints, parties
 from launch.cli import _parser
 from launch.job import _KEYS as JOB_KEYS
 from launch.job import _TABLES as TABLES

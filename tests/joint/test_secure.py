@@ -12,7 +12,7 @@ from scipy import stats
 from launch.pool import Pool, TaskFailed
 from mechanisms.joint_laplace import JointLaplace, unpack
 from mechanisms.laws import discrete_laplace_law, law_p_value
-from protocols.plan import Plan
+from protocols.functional.plan import Plan
 from smpc import Cast, ClearSession, Held
 from smpc.session import value_of
 from tests.joint.adversaries import FIXED

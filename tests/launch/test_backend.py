@@ -11,9 +11,9 @@ import pytest
 
 from launch import backend
 from launch.explain import explain
-from launch.fields import JobError
-from launch.functional_task import FunctionalTask
 from launch.job import Job, load_job
+from launch.jobfile.fields import JobError
+from launch.tasks.functional import FunctionalTask
 from smpc.bgn.dlog import WINDOW_BITS
 from smpc.bgn.mcl import CurveUnavailable
 from smpc.bgn.modes import Keys

@@ -52,7 +52,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
 TOO_LARGE = [
     sys.executable,
     "-c",
-    "import sys; from protocols.plan import Plan; honest = Plan.prepare; "
+    "import sys; from protocols.functional.plan import Plan; honest = Plan.prepare; "
     "Plan.prepare = lambda *a: honest(*a) + (1 << a[0].bits); from launch.cli import main; sys.exit(main())",
 ]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from launch.job import load_job
-from launch.tables import read_table
+from launch.tables.table import read_table
 from mechanisms.guarantee import Guarantee
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.bgn import linear_mode, pair_mode, threshold_mode
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held

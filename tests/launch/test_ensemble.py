@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from launch.ballot_keys import make_sealing_key, make_voter_key, read_roster
-from launch.ensemble_task import EnsembleTask
 from launch.job import load_job
 from launch.keys import make_keys
+from launch.tasks.ensemble import EnsembleTask
 from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee

@@ -8,7 +8,7 @@ import pytest
 
 from launch.cli import main
 from launch.job import load_job
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.transcript import full_table
 from tests.launch.jobs import valid_job, write_job
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.fields import JobError
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
+from launch.jobfile.fields import JobError
+from launch.tasks.functional import FunctionalTask
 
 
 @pytest.fixture

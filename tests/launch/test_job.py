@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from launch.functional_task import FunctionalTask
 from launch.job import Job, JobError, load_job
 from launch.keys import make_keys
 from launch.participant import Endpoints
+from launch.tasks.functional import FunctionalTask
 from smpc.engine.handshake import MAX_FACT_KEY, MAX_FACT_VALUE
 from smpc.errors import InputError
 from tests.launch.jobs import Raw, valid_job, write_job

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from launch.cli import main
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
-from launch.own_table import compare_ids
 from launch.participant import Endpoints, take_part, with_own_account
 from launch.progress import Progress
-from launch.tables import Table
+from launch.tables.table import Table
+from launch.tasks.functional import FunctionalTask
+from launch.tasks.own_table import compare_ids
 from smpc.engine.handshake import Agreement, derive
 from smpc.engine.tls import Identity
 from smpc.errors import InputError, PeerError

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
 from launch.profile import resized, synthetic
 from launch.sizes import DEFAULTS, backends, sizes
+from launch.tasks.functional import FunctionalTask
 from smpc.errors import InputError
 from tests.launch.jobs import valid_job, write_job
 

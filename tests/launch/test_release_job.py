@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from launch.endpoints import Endpoint
-from launch.exclusions import check_excluded, exclude
-from launch.fields import JobError
 from launch.job import load_job
+from launch.jobfile.endpoints import Endpoint
+from launch.jobfile.fields import JobError
 from launch.keys import make_keys
-from launch.release_task import ReleaseTask
-from protocols.data_release import script
-from protocols.plan import Plan
-from protocols.release_plan import ReleasePlan
+from launch.tasks.data_release import ReleaseTask
+from launch.tasks.exclusions import check_excluded, exclude
+from protocols.data_release.plan import ReleasePlan
+from protocols.data_release.protocol import script
+from protocols.functional.plan import Plan
 from smpc import InputError
 from smpc.transcript import full_table
 from tests.launch.jobs import Raw, valid_job, write_job

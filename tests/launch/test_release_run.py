@@ -14,7 +14,7 @@ import pytest
 
 from launch.cli import main
 from mechanisms.guarantee import Guarantee
-from protocols.released_file import read_released
+from protocols.data_release.released_file import read_released
 from tests.launch.jobs import Raw, write_job
 from tests.launch.processes import PATIENCE, SMPC, environment, job_of, write_tables
 

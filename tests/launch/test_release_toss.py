@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from launch.fields import JobError
 from launch.job import load_job
-from launch.release_task import RELEASED
+from launch.jobfile.fields import JobError
+from launch.tasks.data_release import RELEASED
 from smpc import coin_tossing
 from smpc.coin_tossing import CoinTossError
 from smpc.engine.network import Network

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
-from launch.tables import read_table
+from launch.tables.table import read_table
+from launch.tasks.functional import FunctionalTask
 from mechanisms.guarantee import Guarantee
-from protocols import functional
+from protocols.functional import protocol as functional
 from protocols.schema import Floats
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held

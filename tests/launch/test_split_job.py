@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from launch import split_run
 from launch.explain import explain
-from launch.fields import JobError
 from launch.job import load_job
-from launch.split_task import SplitTask
+from launch.jobfile.fields import JobError
+from launch.tasks import split_run
+from launch.tasks.split import SplitTask
 from mechanisms.guarantee import Guarantee
 from mechanisms.ledger import Ledger
 from protocols.split.memo import Memo

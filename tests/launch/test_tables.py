@@ -19,9 +19,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import launch.tables
-from launch.parties import PartySpec
-from launch.tables import Table, TableError, read_table
+import launch.tables.table
+from launch.jobfile.parties import PartySpec
+from launch.tables.table import Table, TableError, read_table
 from protocols.schema import Column
 
 U, V = Column("u", 0, 10), Column("v", -5, 5)
@@ -328,14 +328,14 @@ def test_a_file_that_changes_between_its_two_readings(
     """Rows are lost or added after the ids were read."""
     path = tmp_path / "t.csv"
     path.write_text(HEADER + "1,1,1\n2,2,2\n3,3,3\n")
-    sorted_ids = launch.tables._sorted_ids
+    sorted_ids = launch.tables.table._sorted_ids
 
     def then_change(of: PartySpec) -> Any:
         result = sorted_ids(of)
         path.write_text(HEADER + "1,1,1\n2,2,2\n" + more)
         return result
 
-    monkeypatch.setattr(launch.tables, "_sorted_ids", then_change)
+    monkeypatch.setattr(launch.tables.table, "_sorted_ids", then_change)
     with pytest.raises(TableError) as caught:
         read_table(spec(path), clip=False)
     assert checked(caught.value, path) == "changed while it was read; run again"
@@ -413,7 +413,7 @@ GROWTH = """
 import sys
 from pathlib import Path
 import numpy, pyarrow.compute, pyarrow.csv, pyarrow.parquet
-from launch.tables import read_table
+from launch.tables.table import read_table
 from tests.launch.test_tables import WIDTH, spec
 from protocols.schema import Column
 columns = tuple(Column(f"c{i}", 0, 1) for i in range(WIDTH))

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from launch.fields import JobError
-from launch.functional_task import FunctionalTask
 from launch.job import load_job
+from launch.jobfile.fields import JobError
 from launch.models import predict_table
 from launch.outputs import model_json
-from launch.table_files import TableError
-from launch.tables import read_table
+from launch.tables.files import TableError
+from launch.tables.table import read_table
+from launch.tasks.functional import FunctionalTask
 from mechanisms.weighted_moments import WeightedMoments
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.clear import ClearSession
 from smpc.session import Cast, Held
 from tests.launch.jobs import Raw, valid_job, write_job
@@ -107,7 +107,7 @@ def test_the_sensitivity_is_that_of_one_category(tmp_path: Path) -> None:
 
 
 def plan_weights() -> Any:
-    from protocols.weights import EQUAL
+    from protocols.functional.weights import EQUAL
 
     return EQUAL
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from launch.trace import RECEIVED, SENT, STEPS, merged, trace_json
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.engine import recorder as recording
 from smpc.engine.recorder import Recorder
 from smpc.transcript import table

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from protocols.functional import fit
-from protocols.plan import Plan
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
 from protocols.schema import Floats
 from smpc.engine import crossproduct
 from smpc.engine.session import CryptenSession

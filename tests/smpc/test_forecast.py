@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from protocols.functional import fit
-from protocols.plan import Plan
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
 from smpc import Cast, Held
 from smpc.errors import InputError
 from smpc.forecast import Forecast, UnknownCost

@@ -11,7 +11,7 @@ from typing import Any
 
 from launch.outputs import cost_json
 from mechanisms.guarantee import Guarantee
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.cost import CostReport
 from smpc.transcript import Message, Transcript, full_table
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from launch.job import PROTOCOLS
 from launch.report.steps import UNKNOWN, Script, described, scripts
-from protocols import functional
+from protocols.functional import protocol as functional
 from smpc.transcript import Message, Transcript, full_table
 from tests.launch.report.support import SHARES, transcript
 
@@ -30,9 +30,10 @@ def test_every_protocol_that_has_a_table_is_known() -> None:
 
 def test_a_run_is_explained_by_the_table_it_followed() -> None:
     """Of all tables that there are: so two that are alike in what is sent say the same, or the protocol tells."""
-    protocols = {"functional": "functional", "gram_release": "data_release"}
     for script in KNOWN:
-        (group,) = described(transcript(script.rows), KNOWN, protocols.get(script.source[-1], ""))
+        (group,) = described(
+            transcript(script.rows), KNOWN, next((name for name in PROTOCOLS if name in script.source), "")
+        )
         assert [(s.route, s.message, s.learns) for s in group] == list(script.rows), script
 
 

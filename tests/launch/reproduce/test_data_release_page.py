@@ -25,9 +25,9 @@ from launch.reproduce.release_synthetic import (
     schema,
 )
 from protocols.averages import mean
-from protocols.data_release import release
-from protocols.release_plan import ReleasePlan
-from protocols.released_fit import solve
+from protocols.data_release.fit import solve
+from protocols.data_release.plan import ReleasePlan
+from protocols.data_release.protocol import release
 from smpc import Cast, ClearSession
 from smpc.session import Held, value_of
 

@@ -18,7 +18,7 @@ from launch.reproduce.trial import Trial
 from mechanisms import objective_constants
 from protocols.baselines import central_fm, ols, trivial
 from protocols.evaluation import summarise
-from protocols.options import Options
+from protocols.functional.options import Options
 from protocols.public_coding import Dataset
 from protocols.schema import Column
 

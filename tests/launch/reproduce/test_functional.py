@@ -17,7 +17,7 @@ from launch.reproduce.synthetic import synthetic
 from launch.reproduce.trial import Trial
 from protocols import datasets
 from protocols.evaluation import summarise
-from protocols.options import Options
+from protocols.functional.options import Options
 
 ONE, TEN = Fraction(1), Fraction(10)
 

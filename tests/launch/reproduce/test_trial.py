@@ -12,10 +12,10 @@ from launch.reproduce import functional_methods as methods
 from launch.reproduce.synthetic import NOISE, NORM, synthetic
 from launch.reproduce.trial import RememberingSession, Trial, shared_out
 from mechanisms.randomness import RandomWords
-from protocols import functional
 from protocols.baselines import ols, trivial
 from protocols.baselines.model import Model
-from protocols.options import Options
+from protocols.functional import protocol as functional
+from protocols.functional.options import Options
 from protocols.public_coding import Category, Numeric, encode
 from protocols.schema import Column, Floats
 from smpc.clear import ClearSession

@@ -1,0 +1,114 @@
+"""CSV and Parquet files as record batches: formats told apart, columns found by name, memory bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from launch.jobfile.fields import shown
+from smpc.errors import InputError
+
+_BLOCK = 1 << 18  # bytes read at once; no row of a CSV file is longer
+
+
+class TableError(InputError):
+    """A table that cannot be used."""
+
+
+def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The record batches of the named columns, in this order; the file may have more. Raises TableError."""
+    check_columns(path, names)
+    try:
+        yield from (_parquet if _is_parquet(path) else _csv)(path, list(names))
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of a table's columns, in order. Raises TableError."""
+    try:
+        if not _is_parquet(path):
+            return _csv_names(path)
+        with pa.parquet.ParquetFile(path) as file:
+            names: list[str] = file.schema_arrow.names
+        return names
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _is_parquet(path: Path) -> bool:
+    with open(path, "rb") as raw:
+        first = raw.read(4)
+    if first == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+        return True
+    if first.startswith((b"\x1f\x8b", b"PK")):
+        raise TableError(f"{path}: is a compressed file or a spreadsheet; save it as plain CSV or Parquet")
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first:
+        raise TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
+    return False
+
+
+def _parquet(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    # a file may be one row group: neither its bytes nor, with threads, its columns fit beside the table
+    with pa.parquet.ParquetFile(path, buffer_size=_BLOCK, pre_buffer=False) as file:
+        for batch in file.iter_batches(batch_size=1 << 14, columns=names, use_threads=False):
+            yield batch.select(names)
+
+
+def _csv(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    # read as text: pyarrow would guess a column's type from its first block and fail in a later one
+    convert = pa.csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+    with pa.OSFile(str(path)) as file, pa.csv.open_csv(file, convert_options=convert, **_csv_options()) as found:
+        yield from found
+
+
+def _csv_names(path: Path) -> list[str]:
+    with pa.OSFile(str(path)) as file, pa.csv.open_csv(file, **_csv_options()) as probe:
+        names: list[str] = probe.schema.names
+    return names
+
+
+def _csv_options() -> dict[str, Any]:
+    return {
+        "read_options": pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),  # in order: errors tell the row
+        "parse_options": pa.csv.ParseOptions(newlines_in_values=True),
+    }
+
+
+def _unreadable(path: Path, error: Exception) -> TableError:
+    if isinstance(error, FileNotFoundError):
+        return TableError(f"{path}: does not exist; the job file's `table` names it")
+    reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
+    if "Empty CSV" in reason:
+        return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
+    odd = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)
+    if odd:  # the rest of the reason is the row itself
+        row, expected, got = odd.groups()
+        return TableError(
+            f"{path}: line {row} has {got} values, the first line {expected}; commas separate them, a decimal comma "
+            "makes two of one"
+        )
+    if "straddl" in reason:
+        return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")
+    if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
+        return TableError(f"{path}: is not UTF-8 text; save it as CSV in UTF-8, or as Parquet")
+    known = reason.split(":")[0][:100]  # what follows may be values
+    return TableError(f"{path}: cannot be read as a table ({known}); is it CSV with commas, or Parquet?")
+
+
+def check_columns(path: Path, names: Sequence[str]) -> None:
+    """Raises TableError unless the table has every one of these columns once."""
+    found = column_names(path)
+    for name in names:
+        if found.count(name) != 1:
+            problem = "is missing" if name not in found else "appears twice"
+            hint = "; commas must separate its columns" if len(found) == 1 else ""
+            listed = ", ".join(shown(other) for other in found[:10])
+            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+            raise TableError(f"{path}: column {name!r} {problem}; the table has {listed}{more}{hint}")

@@ -1,0 +1,221 @@
+"""A party's own table: CSV or Parquet, checked before any connection, details for the owner's terminal only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from launch.jobfile.parties import PartySpec
+from launch.tables.files import TableError, batches, check_columns
+from protocols.schema import MAX_BOUND, Column, Floats
+
+EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
+_WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
+
+
+@dataclass
+class Table:
+    """Rows sorted by id. `columns` has shape (width, rows), in the job's order; `clipped` counts values by column."""
+
+    ids: pa.Array  # whole numbers (int64) or text
+    columns: Floats
+    clipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(self.ids)
+
+
+def read_table(spec: PartySpec, *, clip: bool) -> Table:
+    """The id and the job's columns of a party's table. Raises TableError, one line, for whatever is wrong with it.
+
+    The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
+    straight to its place.
+    """
+    check_columns(spec.table, [spec.id, *spec.sources])
+    ids, places = _sorted_ids(spec)
+    values = np.empty((len(spec.columns), len(ids)))
+    start = 0
+    for batch in batches(spec.table, spec.sources):
+        rows = places[start : start + batch.num_rows]
+        if len(rows) < batch.num_rows:
+            raise _changed(spec)
+        for i, column in enumerate(spec.columns):
+            values[i, rows] = _values(spec, column, batch, start)
+        start += batch.num_rows
+    if start < len(ids):
+        raise _changed(spec)
+    table = Table(ids, values)
+    for i, column in enumerate(spec.columns):
+        _check_bounds(spec, column, values[i], clip, table.clipped)
+    return table
+
+
+def read_columns(path: Path, names: Sequence[str], categories: Mapping[str, tuple[str, ...]] | None = None) -> Floats:
+    """The named columns of any table, shape (width, rows), in the file's order. Raises TableError.
+
+    `categories`: the values of columns of text; their indicators are called NAME=VALUE.
+    """
+    indicators = {f"{name}={value}": name for name, values in (categories or {}).items() for value in values}
+    columns = tuple(
+        Column(name, 0, 1, indicators[name]) if name in indicators else Column(name, -MAX_BOUND, MAX_BOUND)
+        for name in names
+    )
+    spec = PartySpec("reader", None, None, path, names[0], columns, None, "", categories or {})
+    parts: list[list[Floats]] = [[np.empty(0)] for _ in names]
+    start = 0
+    for batch in batches(path, spec.sources):
+        for part, column in zip(parts, columns, strict=True):
+            part.append(_values(spec, column, batch, start))
+        start += batch.num_rows
+    return np.array([np.concatenate(part) for part in parts])
+
+
+def _changed(spec: PartySpec) -> TableError:
+    return TableError(f"{spec.table}: changed while it was read; run again")
+
+
+def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
+    array = _plain(array)
+    _refuse(spec, spec.id, _empty(array), start, "is empty", "every row needs an id")
+    try:
+        return array.cast(pa.large_string())
+    except pa.ArrowException:
+        raise TableError(f"{spec.table}: {spec.id} holds {array.type}; ids are whole numbers or text") from None
+
+
+def _numbers(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Floats:
+    """One batch of a column as float64."""
+    array = _plain(array)
+    _refuse(spec, column.name, _empty(array), start, "is empty", "fill it in or leave the row out")
+    if pa.types.is_string(array.type):
+        array = _parsed(spec, column, array, start)
+    elif pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    elif pa.types.is_integer(array.type):
+        exact = array.to_numpy(zero_copy_only=False)
+        if exact.size and (int(exact.max()) > EXACT_INTEGER or int(exact.min()) < -EXACT_INTEGER):
+            raise TableError(f"{spec.table}: {column.name} holds integers beyond 2^53; scale the column down")
+    elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
+        raise TableError(f"{spec.table}: {column.name} holds {array.type}; a column of numbers is needed")
+    values = np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    _refuse(spec, column.name, ~np.isfinite(values), start, "is NaN or infinite", "replace it or leave the row out")
+    return values
+
+
+def _values(spec: PartySpec, column: Column, batch: pa.RecordBatch, start: int) -> Floats:
+    """One batch of a column, a number or an indicator."""
+    array = batch.column(spec.sources.index(column.category or column.name))
+    return _numbers(spec, column, array, start) if column.category is None else _indicator(spec, column, array, start)
+
+
+def _indicator(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Floats:
+    """One batch of a column of text as the indicator of one of its values."""
+    name = str(column.category)
+    array = _plain(array)
+    _refuse(spec, name, _empty(array), start, "is empty", "give missing values a category of their own")
+    try:
+        texts = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    except pa.ArrowException:
+        raise TableError(f"{spec.table}: {name} holds {array.type}; its values are whole numbers or text") from None
+    values = spec.categories[name]
+    known = pc.is_in(texts, value_set=pa.array(values)).to_numpy(zero_copy_only=False)
+    if not known.all():
+        first = int(np.argmin(known))
+        found = texts[first].as_py()[:40]
+        listed = ", ".join(values[:10])
+        raise TableError(f"{spec.table}: {name} is {found!r} in data row {start + first + 1}; its values are {listed}")
+    same = pc.equal(texts, column.name.removeprefix(f"{name}="))
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The same values without the dictionary or the wide offsets in which they may be stored."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast(pa.string()) if str(array.type) in ("large_string", "string_view") else array
+
+
+def _empty(array: pa.Array) -> npt.NDArray[np.bool_]:
+    missing = array.is_null()
+    if pa.types.is_string(array.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(array, ""), False))
+    return np.asarray(missing.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _refuse(spec: PartySpec, name: str, bad: npt.NDArray[np.bool_], start: int, problem: str, remedy: str) -> None:
+    """Raise TableError that names the first of the bad rows of a batch."""
+    if bad.any():
+        raise TableError(f"{spec.table}: {name} {problem} in data row {start + int(bad.argmax()) + 1}; {remedy}")
+
+
+def _parsed(spec: PartySpec, column: Column, array: pa.Array, start: int) -> pa.Array:
+    try:
+        return array.cast(pa.float64())
+    except pa.ArrowException:
+        numbers = []
+    for row, text in enumerate(array.to_pylist(), start + 1):
+        try:
+            if "_" in text or not text.isascii():  # float() takes 1_000 and other scripts' digits
+                raise ValueError
+            numbers.append(float(_WORDS.get(text, text)))
+        except ValueError:
+            raise TableError(
+                f"{spec.table}: {column.name} has the text {text[:20]!r} in data row {row}; a number is needed"
+            ) from None
+    return pa.array(numbers, pa.float64())
+
+
+def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The ids in order, and the place in it of every row of the file. Whole numbers are compared as numbers."""
+    parts: list[pa.Array] = []
+    start = 0
+    for batch in batches(spec.table, [spec.id]):
+        parts.append(_ids(spec, batch.column(0), start))
+        start += batch.num_rows
+    if start < 2:
+        raise TableError(f"{spec.table}: has {start} data rows; needs at least 2")
+    keys = _as_numbers(pa.concat_arrays(parts))
+    del parts
+    pa.default_memory_pool().release_unused()  # Arrow keeps what was freed; the sorted ids and the table need it
+    order = pc.array_sort_indices(keys)
+    keys = keys.take(order)
+    repeated = np.flatnonzero(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False))
+    if repeated.size:
+        example = str(keys[int(repeated[0])].as_py())[:40]
+        raise TableError(
+            f"{spec.table}: {repeated.size} ids of {spec.id} are repeated, {example!r} for one; keep one row an id"
+        )
+    places = np.empty(start, dtype=np.int64)
+    places[order.to_numpy()] = np.arange(start)
+    del order
+    pa.default_memory_pool().release_unused()
+    return keys, places
+
+
+def _as_numbers(keys: pa.Array) -> pa.Array:
+    """Ids as whole numbers if that loses nothing: 007 and 7 are different ids."""
+    try:
+        numbers = keys.cast(pa.int64())
+    except pa.ArrowException:  # text
+        return keys
+    return numbers if numbers.cast(pa.large_string()).equals(keys) else keys
+
+
+def _check_bounds(spec: PartySpec, column: Column, values: Floats, clip: bool, clipped: dict[str, int]) -> None:
+    outside = int(np.count_nonzero((values < column.low) | (values > column.high)))
+    if not outside:
+        return
+    if not clip:
+        raise TableError(
+            f"{spec.table}: {column.name} is outside its bounds [{column.low:g}, {column.high:g}] in {outside} rows; "
+            "correct the bounds, or say clip = true in the job"
+        )
+    np.clip(values, column.low, column.high, out=values)
+    clipped[column.name] = outside

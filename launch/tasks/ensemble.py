@@ -1,0 +1,212 @@
+"""Jobs of the ensemble: [auxiliary], [voters], and the compute parties' doors for ballots."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from launch.ballot_keys import SEAL, public_sealing_key, read_roster, read_sealing_key
+from launch.jobfile.compute_parties import ComputeParty, read_classes, read_compute_parties
+from launch.jobfile.fields import Fields, JobError
+from launch.jobfile.options import read_delta, read_epsilon
+from launch.outputs import cost_json
+from launch.tables.auxiliary import AuxiliaryTable
+from launch.tasks.task import Outlook, Prepared, Task
+from protocols.ensemble import paper, statistic
+from protocols.ensemble.auxiliary import Auxiliary
+from protocols.ensemble.budget import Budget
+from protocols.ensemble.paper import CONSTANTS, LABELS, PaperPlan
+from protocols.ensemble.release import EnsembleRelease
+from protocols.ensemble.statistic import StatisticPlan
+from smpc.ballots.box import Box
+from smpc.ballots.poll import Poll
+from smpc.ballots.wire import Receiver
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from smpc.engine.session import CryptenSession
+from smpc.engine.tls import Identity, listen
+from smpc.session import Cast, Held, Session
+
+STATISTIC = "statistic"
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a compute party opens before it connects."""
+
+    key: X25519PrivateKey
+    identity: Identity
+    listener: socket.socket
+
+
+@dataclass(frozen=True)
+class EnsembleTask(Task):
+    """A linear classifier of public samples, from the secret votes of registered voters."""
+
+    TABLES = ("auxiliary", "voters")
+    KEYS = ("release", "epsilon", "allow_weak", "delta", "regularisation", "constants")
+
+    job: str
+    release: str
+    budget: Budget
+    regularisation: Fraction
+    constants: str
+    table: AuxiliaryTable
+    classes: tuple[str, ...]
+    roster: Path
+    seconds: float
+    parties: tuple[ComputeParty, ...]
+
+    @classmethod
+    def read(cls, path: Path, top: Fields, job: Fields) -> EnsembleTask:
+        voters = top.inner("voters", ("keys", "seconds"))
+        samples = top.inner("auxiliary", ("table", "id", "columns", "classes", "clip"))
+        return cls(
+            job=job.text("name"),
+            release=job.text("release", STATISTIC, among=(STATISTIC, *LABELS)),
+            budget=Budget(read_epsilon(job, "epsilon"), read_delta(job) if job.has("delta") else None),
+            regularisation=Fraction(str(job.number("regularisation", 1e-4, 1e-9, 100))),
+            constants=job.text("constants", "tight", among=CONSTANTS),
+            table=AuxiliaryTable.read(path, samples),
+            classes=read_classes(samples),
+            roster=path.parent / voters.text("keys"),
+            seconds=voters.number("seconds", 600, 1, 3600),
+            parties=read_compute_parties(path, top),
+        )
+
+    @cached_property
+    def voters(self) -> dict[str, Ed25519PublicKey]:
+        return read_roster(self.roster)
+
+    def facts(self) -> dict[str, str]:
+        roster = json.dumps({voter: key.public_bytes_raw().hex() for voter, key in self.voters.items()})
+        return {
+            "release": self.release,
+            "epsilon": str(self.budget.epsilon),
+            "delta": str(self.budget.delta or 0),
+            "regularisation": str(self.regularisation),
+            "constants": self.constants,
+            "classes": ", ".join(self.classes),
+            "voters": f"{len(self.voters)}, SHA-256 {hashlib.sha256(roster.encode()).hexdigest()}",
+            "seconds for ballots": str(self.seconds),
+            **self.table.facts(),
+            **{f"sealing key of {party.name}": party.sealing_key for party in self.parties},
+        }
+
+    def poll(self, auxiliary: Auxiliary) -> Poll:
+        """What a ballot is bound to: this job on these samples, for these voters and keys."""
+        public = {"job": self.job, **self.facts(), "samples": digest(auxiliary)}
+        job = hashlib.sha256(json.dumps(public, sort_keys=True).encode()).digest()
+        seals = {party.name: public_sealing_key(party.sealing_key) for party in self.parties}
+        return Poll(job, seals, self.voters, auxiliary.count, len(self.classes))
+
+    def plan(self, auxiliary: Auxiliary) -> StatisticPlan | PaperPlan:
+        poll = self.poll(auxiliary)
+        if self.release == STATISTIC:
+            return StatisticPlan(auxiliary, poll, self.budget, float(self.regularisation))
+        return PaperPlan(auxiliary, poll, self.budget, self.release, self.constants, self.regularisation)
+
+    def prepare(self, me: str) -> Prepared:
+        auxiliary = self.table.load()
+        self.plan(auxiliary)
+        return Prepared((auxiliary, self._door(me)), {"auxiliary samples": digest(auxiliary)})
+
+    def _door(self, me: str) -> Door | None:
+        for party in self.parties:
+            if party.name == me and party.certificate is not None:
+                key = read_sealing_key(party.certificate.with_suffix(SEAL))
+                if key.public_key().public_bytes_raw().hex() != party.sealing_key:
+                    raise JobError(f"sealing_key of {me}: is not that of {party.certificate.with_suffix(SEAL)}")
+                identity = Identity(me, party.certificate.with_suffix(".key"), party.certificate)
+                return Door(key, identity, listen(party.ballots))
+        return None
+
+    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
+        auxiliary, door = mine.data
+        plan = self.plan(auxiliary)
+        session = CryptenSession(cast, network, agreement)
+        refused: dict[str, int] = {}
+        if door is None:
+            released = _release(session, {party: Held(party) for party in cast.parties}, plan)
+        else:
+            with tempfile.TemporaryDirectory(prefix="smpc-ballots-") as folder:  # readable by this user only
+                box = Box(plan.poll, network.me, door.key, Path(folder))
+                boxes = {party: Held(party, box if party == network.me else None) for party in cast.parties}
+                with Receiver(box, door.identity, door.listener), self._closing(box):
+                    released = _release(session, boxes, plan)
+                refused = {reason.value: count for reason, count in box.refused.items()}
+        return {
+            "model.json": self._model(released, auxiliary),
+            "guarantee.json": released.guarantee.to_json() + "\n",
+            "ballots.json": _ballots(released, refused),
+            "cost.json": cost_json({network.me: session.report().to_dict()}),
+            "transcript.jsonl": session.transcript.to_jsonl(),
+        }
+
+    @contextmanager
+    def _closing(self, box: Box) -> Iterator[None]:
+        """The first party's clock closes the vote; the others' boxes are open until it has counted."""
+        timer = threading.Timer(self.seconds, box.close)
+        timer.daemon = True
+        if box.me == self.parties[0].name:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _model(self, released: EnsembleRelease, auxiliary: Auxiliary) -> str:
+        columns = (*(column.name for column in self.table.columns), "intercept")
+        classes = self.classes if len(self.classes) > 2 else self.classes[1:]
+        names = [f"{of}: {column}" if len(classes) > 1 else column for of in classes for column in columns]
+        about: dict[str, object] = {
+            "job": self.job,
+            "protocol": "ensemble",
+            "loss": "ensemble",
+            "label": ", ".join(self.classes),
+            "rows": auxiliary.count,
+            "release": self.release,
+            "regularisation": str(self.regularisation),
+            "voters_counted": len(released.counted),
+            "features": "columns scaled to [0, 1], rows shortened to length 1, then (row, 1) / sqrt 2",
+        }
+        if released.statistic is not None:
+            about["statistic"] = dict(zip(names, released.statistic.ravel().tolist(), strict=True))
+        weights = dict(zip(names, released.weights.ravel().tolist(), strict=True))
+        return json.dumps({**about, "coefficients": weights}, indent=1) + "\n"
+
+    def outlook(self, cast: Cast, rows: int) -> Outlook:
+        plan = self.plan(self.table.load())
+        script = statistic.release if isinstance(plan, StatisticPlan) else paper.script(plan.labels)
+        return Outlook(script.__doc__ or "", plan.guarantee(cast, len(self.voters)), None)
+
+
+def digest(auxiliary: Auxiliary) -> str:
+    """Of public samples: who has others is told before anything runs."""
+    rows = auxiliary.rows.astype("<i8")
+    return f"{rows.shape[0]} x {rows.shape[1]}, SHA-256 {hashlib.sha256(rows.tobytes()).hexdigest()}"
+
+
+def _release(s: Session, boxes: Mapping[str, Held[Box]], plan: StatisticPlan | PaperPlan) -> EnsembleRelease:
+    if isinstance(plan, StatisticPlan):
+        return statistic.release(s, boxes, plan)
+    return paper.release(s, boxes, plan)
+
+
+def _ballots(released: EnsembleRelease, refused: Mapping[str, int]) -> str:
+    """What became of every registered voter, and what this party's own door refused."""
+    rejected = {voter: reason.value for voter, reason in released.rejected.items()}
+    report = {"counted": released.counted, "rejected": rejected, "missing": released.missing, "refused_here": refused}
+    return json.dumps(report, indent=1) + "\n"

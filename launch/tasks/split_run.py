@@ -1,0 +1,175 @@
+"""A participant's part of a split-learning job: values for its labels, its network, training, result files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import torch
+from torch import nn
+
+from launch.jobfile.parties import PartySpec
+from launch.outputs import cost_json
+from launch.tables.table import Table
+from launch.tasks.counted import counted_run
+from launch.tasks.own_table import agreed_rows, charge, compare_ids
+from launch.tasks.split import SplitTask
+from mechanisms.ledger import Ledger
+from mechanisms.randomness import SecureRandom
+from protocols.schema import Column, scaled
+from protocols.split.checkpoint import Checkpoints
+from protocols.split.memo import Charge, Memo
+from protocols.split.models import FeatureNet, LabelNet, seeded
+from protocols.split.one_shot import train_one_shot
+from protocols.split.plan import Plan
+from protocols.split.sides import FeatureSide, LabelSide, Side
+from protocols.split.train import released_values, train
+from smpc.engine.handshake import Agreement
+from smpc.engine.network_session import NetworkSession
+from smpc.forecast import Forecast
+from smpc.ring import Integers
+from smpc.session import Cast, Held, Session, value_of
+
+
+def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, table: Table) -> dict[str, str | bytes]:
+    """The result files: f.pt at the feature party; h.pt and evaluation.json where h is; what all protocols write."""
+    plan = task.plan(agreed_rows(agreement))
+    me, spec = session.me, task.spec(session.me)
+    compare_ids(session.network, agreement, plan.cast, table)
+    released: Held[Integers] = Held(plan.labels, _released(task, plan, table) if me == plan.labels else None)
+    place = None if task.one_shot else _checkpoints(spec)
+    resumed = place is not None and place.is_dir() and any(place.glob("*.pt"))
+    features: Held[FeatureSide] = Held(plan.features)
+    labels: Held[LabelSide] = Held(plan.labels)
+    if me == plan.features:
+        features = Held(me, _feature_side(task, plan, table, Checkpoints(place)))
+    elif not task.one_shot:
+        labels = Held(me, LabelSide(_head(plan), value_of(released), plan, Checkpoints(place)))
+    expected = None if resumed else forecast(plan.cast, plan, task.one_shot)
+    trained, report = counted_run(
+        session, expected, lambda s: _train(s, plan, task.one_shot, features, released, labels)
+    )
+    _forget(spec, place)
+    about = {
+        "job": task.job,
+        "protocol": "split",
+        "loss": "cross-entropy",
+        "rows": plan.rows,
+        "label": task.label.name,
+        "law": "none" if plan.law is None else str(plan.law),
+        "coupling": plan.coupling,
+        "post": plan.post,
+        "epochs": plan.epochs,
+        "one_shot": task.one_shot,
+    }
+    files: dict[str, str | bytes] = {
+        "model.json": json.dumps(about, indent=1) + "\n",
+        "guarantee.json": plan.guarantee.to_json() + "\n",
+        "cost.json": cost_json({me: report.to_dict()}),
+        "transcript.jsonl": session.transcript.to_jsonl(),
+    }
+    networks: list[tuple[str, Held[Any]]] = [("f.pt", features), ("h.pt", trained)]
+    for name, side in networks:
+        if side.holder == me:
+            files[name] = _weights(value_of(side))
+    if trained.holder == me and (estimate := value_of(trained).private_auc()) is not None:
+        files["evaluation.json"] = json.dumps({"auc_of_perturbed_labels": estimate}) + "\n"
+    return files
+
+
+def script(one_shot: bool) -> Callable[..., Any]:
+    """The protocol's text, whose docstring has its steps."""
+    return train_one_shot if one_shot else train
+
+
+def forecast(cast: Cast, plan: Plan, one_shot: bool) -> Forecast:
+    """The messages of a run from its start."""
+    counting = Forecast(cast)
+    _train(counting, plan, one_shot, Held(plan.features), Held(plan.labels), Held(plan.labels))
+    return counting
+
+
+def _train(
+    s: Session,
+    plan: Plan,
+    one_shot: bool,
+    features: Held[FeatureSide],
+    released: Held[Integers],
+    labels: Held[LabelSide],
+) -> Held[LabelSide]:
+    if one_shot:
+        return train_one_shot(s, features, released, lambda: _head(plan), plan)
+    train(s, features, labels, plan)
+    return labels
+
+
+def _released(task: SplitTask, plan: Plan, table: Table) -> Integers:
+    """The label party's values; what new ones cost is charged before they are kept."""
+    spec = task.spec(plan.labels)
+    if plan.law is None or spec.ledger is None:
+        charge(task.parties, spec.name, plan.guarantee, collusion=1, job=task.job)
+    memo = Memo(memo_place(spec, task.label))
+    ids = [str(identifier) for identifier in table.ids.to_pylist()]
+    labels = table.columns[0].astype(np.int64)
+    return released_values(labels, ids, plan, memo, SecureRandom(), _charge(task, plan, spec))
+
+
+def memo_place(spec: PartySpec, label: Column) -> Path:
+    """Beside the table; each column of labels has its own, or one column would be taught as another."""
+    return spec.table.with_name(f"{spec.table.name}.{quote(label.name, safe='')}.memo")
+
+
+def _charge(task: SplitTask, plan: Plan, spec: PartySpec) -> Charge | None:
+    if spec.ledger is None:
+        return None
+    ledger, row = Ledger(spec.ledger), plan.guarantee.worst(1)
+
+    def charge_more(epsilon: Fraction, delta: Fraction) -> None:
+        ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=task.job)
+
+    return charge_more
+
+
+def _feature_side(task: SplitTask, plan: Plan, table: Table, checkpoints: Checkpoints) -> FeatureSide:
+    columns = task.spec(plan.features).columns
+    coded = np.array([column.name in task.categories for column in columns])
+    numbers = tuple(column for column, code in zip(columns, coded, strict=True) if not code)
+    sizes = [int(column.high) + 1 for column, code in zip(columns, coded, strict=True) if code]
+    inputs = [
+        torch.from_numpy(scaled(numbers, table.columns[~coded]).T.astype(np.float32)),
+        torch.from_numpy(table.columns[coded].T.astype(np.int64)),
+    ]
+    return FeatureSide(seeded(plan.seed, lambda: FeatureNet(len(numbers), sizes, plan.cut)), inputs, plan, checkpoints)
+
+
+def _head(plan: Plan) -> nn.Module:
+    return seeded(plan.seed + 1, lambda: LabelNet(plan.cut, plan.width))
+
+
+def _checkpoints(spec: PartySpec) -> Path:
+    return spec.table.with_name(spec.table.name + ".checkpoints")
+
+
+def _forget(spec: PartySpec, checkpoints: Path | None) -> None:
+    """A finished job's checkpoints would only be in the next one's way."""
+    try:
+        if checkpoints is not None:
+            shutil.rmtree(checkpoints)
+    except OSError as error:
+        print(f"{spec.name}: {checkpoints} could not be removed ({error.strerror})", file=sys.stderr)
+
+
+def _weights(side: Side) -> bytes:
+    """The network's weights as torch saves them."""
+    file = BytesIO()
+    torch.save(side.network.state_dict(), file)
+    return file.getvalue()

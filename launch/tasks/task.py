@@ -1,0 +1,80 @@
+"""What a protocol adds to a job: its part of the job file, and what each participant does in a run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from launch.backend import Backend
+from launch.jobfile.endpoints import Endpoint
+from launch.jobfile.fields import Fields
+from mechanisms.guarantee import Guarantee
+from smpc.engine.handshake import Agreement
+from smpc.engine.network import Network
+from smpc.forecast import Forecast
+from smpc.session import Cast
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of a run before it starts. `table` has the docstring of the protocol's text."""
+
+    table: str
+    guarantee: Guarantee
+    forecast: Forecast | None  # None: the backend or a step has no cost formula
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a participant has before it connects: its own data, and the public facts that these add to the job's."""
+
+    data: Any = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """One protocol's part of a job. Everything in it is public, but where a party's own files are.
+
+    `TABLES` are the tables of a job file that belong to it, `KEYS` its keys in [job]; `parties` in the file's order.
+    `backend` is CrypTen unless the protocol can be run on another one and its job says so. `SERVER`: whether one takes
+    part. `roles`: what the protocol's text calls parties that play different parts.
+    """
+
+    TABLES: ClassVar[tuple[str, ...]]
+    KEYS: ClassVar[tuple[str, ...]]
+    SERVER: ClassVar[bool] = True
+    parties: tuple[Endpoint, ...]
+    backend: Backend = Backend()
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def without_dealer(self) -> str | None:
+        """The choice that makes this a job without a dealer; None: it has one."""
+        return None if self.backend.keys is None else "backend = 'bgn'"
+
+    @classmethod
+    @abstractmethod
+    def read(cls, path: Path, top: Fields, job: Fields) -> Task:
+        """Read and check the protocol's part of a job file: `top` is the file, `job` its table [job]."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """What participants must agree on, flat, so that a handshake can name what differs. No place of a table."""
+
+    @abstractmethod
+    def prepare(self, me: str) -> Prepared:
+        """Read and check a participant's own data: faults are told on its terminal before any connection."""
+
+    @abstractmethod
+    def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
+        """Take part and return this participant's result files, cost.json among them."""
+
+    @abstractmethod
+    def outlook(self, cast: Cast, rows: int) -> Outlook:
+        """What a run on `rows` rows will send, and what it guarantees."""

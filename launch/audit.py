@@ -21,10 +21,11 @@ from mechanisms.randomness import RandomWords
 from protocols.functional import protocol as functional
 from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Shared, value_of
+from smpc.values import Held, Shared, value_of
 
 ALPHA = 1e-9
 LEAST_TRIALS = 1000

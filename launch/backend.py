@@ -10,6 +10,7 @@ from smpc.bgn.forecast import BgnForecast
 from smpc.bgn.mcl import library
 from smpc.bgn.modes import MODES, Keys
 from smpc.bgn.session import BgnSession
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.network_session import NetworkSession
@@ -17,7 +18,6 @@ from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
 from smpc.fixedpoint import RING, Room
 from smpc.forecast import Forecast
-from smpc.session import Cast
 
 BACKENDS = ("crypten", "bgn")
 BACKEND_KEYS = ("backend", "mode", "threshold")

@@ -23,9 +23,9 @@ from launch.tasks.functional import FunctionalTask
 from launch.tasks.own_table import held_tables, own_table
 from protocols.functional import protocol as functional
 from protocols.schema import Floats
+from smpc.cast import Cast
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
-from smpc.session import Cast
 
 EPSILONS = ("0.1", "1", "10")
 TEST_EVERY = 5  # every fifth person is kept out of the parties' tables, for the reader to test the model on

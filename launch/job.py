@@ -14,8 +14,8 @@ from launch.tasks.ensemble import EnsembleTask
 from launch.tasks.functional import FunctionalTask
 from launch.tasks.split import SplitTask
 from launch.tasks.task import Task
+from smpc.cast import Cast
 from smpc.engine.tls import Address, fingerprint
-from smpc.session import Cast
 
 if sys.version_info >= (3, 11):
     import tomllib

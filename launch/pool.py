@@ -20,11 +20,11 @@ from typing import Any
 
 from launch.backend import Backend
 from launch.keys import make_keys
+from smpc.cast import Cast
 from smpc.engine.dealer import Dealer
 from smpc.engine.start import join
 from smpc.engine.tls import Identity, listen
 from smpc.errors import PeerError, SmpcError
-from smpc.session import Cast
 
 Task = Callable[..., Any]
 

@@ -32,10 +32,11 @@ from protocols.evaluation import summarise
 from protocols.functional import protocol as functional
 from protocols.schema import Column, Floats
 from smpc.bgn.modes import Keys
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.cost import peak_memory
 from smpc.errors import InputError
-from smpc.session import Cast, Held
+from smpc.values import Held
 
 BACKENDS = ("crypten", "bgn", "clear")
 _TOGETHER = "all in one"  # the only process of the clear backend

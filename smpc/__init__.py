@@ -1,8 +1,10 @@
 """Secret sharing over CrypTen: sessions, exact products, ballots, noise on shares, transcript and cost."""
 
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.errors import HolderError, InputError, PeerError, SmpcError, UnprotectedError
-from smpc.session import Cast, Held, Noise, Session, Shared
+from smpc.session import Session
+from smpc.values import Held, Noise, Shared
 
 __all__ = [
     "Cast",

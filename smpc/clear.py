@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
+from smpc.cast import Cast
 from smpc.ring import Integers, inner
-from smpc.session import Cast, Held, Noise, Posted, Session, Shared, unwrap, value_of
+from smpc.session import Session
+from smpc.values import Held, Noise, Posted, Shared, unwrap, value_of
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc.cast import Cast
 from smpc.coin_tossing import OPENING_BYTES, POINT_BYTES
 from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
 from smpc.engine import public_json
@@ -23,8 +24,9 @@ from smpc.engine.frames import MAX_PAYLOAD
 from smpc.errors import InputError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Noise, Posted, Session, Shared
+from smpc.session import Session
 from smpc.transcript import COMMITMENT, ECHO, OPENING
+from smpc.values import Held, Noise, Posted, Shared
 
 T = TypeVar("T")
 Route = tuple[str, str]  # from, to

@@ -9,107 +9,33 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc.cast import Cast
 from smpc.errors import HolderError, InputError, UnprotectedError
 from smpc.fixedpoint import check_sum
 from smpc.products import MASKED
 from smpc.ring import Integers
 from smpc.transcript import ALL, COMMITMENT, DEALER, ECHO, OPENING, OTHER_PARTY, PARTY, SERVER, Message, Transcript
+from smpc.values import Held, Noise, Posted, Shared, check_holder
 
 T = TypeVar("T")
 MASKED_ENTRIES = "masked entries"
 JOINT = "joint"  # stands where a contributor's name would: everybody made this noise, nobody knows it
 
 
-@dataclass(frozen=True)
-class Cast:
-    """Who takes part: the parties in order, the server ("" where there is none), and the dealer (None likewise).
-
-    `roles`: how the transcript calls parties that play different parts; the others are P_k. `assumptions` are what the
-    backend's secrecy rests on, for the guarantee; `quorum`: so many parties together hold keys that open everything.
-    """
-
-    parties: tuple[str, ...]
-    server: str = "server"
-    dealer: str | None = "dealer"
-    roles: Mapping[str, str] = field(default_factory=dict)
-    assumptions: tuple[str, ...] = ()
-    quorum: int | None = None
-
-    def __post_init__(self) -> None:
-        names = [*self.parties, self.server, *([self.dealer] if self.dealer else [])]
-        if not self.parties or len(set(names)) != len(names):
-            raise InputError(f"cast {names}: needs at least one party, and each name once")
-
-    @property
-    def tolerated(self) -> int:
-        """The most parties that may collude, whatever roles beside them, without opening everything."""
-        return (self.quorum or len(self.parties)) - 1
-
-    @property
-    def everyone(self) -> tuple[str, ...]:
-        """All participants, in the order in which they connect."""
-        return (*self.parties, *filter(None, (self.server, self.dealer)))
-
-
-class Held(Generic[T]):
-    """A value of one holder. Other participants have the handle, not the value."""
-
-    __slots__ = ("_value", "holder")
-
-    def __init__(self, holder: str, value: T | None = None) -> None:
-        self.holder = holder
-        self._value = value
-
-    def __bool__(self) -> bool:
-        raise HolderError(f"a branch on a value that {self.holder} holds: the others cannot take it; publish it first")
-
-    def __repr__(self) -> str:
-        return f"Held(by {self.holder})"
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A secret-shared array of ring integers: value * 2^fraction_bits. `noise` names who added noise, or "joint"."""
-
-    shape: tuple[int, ...]
-    fraction_bits: int
-    share: Any = field(repr=False)
-    noise: tuple[str, ...] = ()
-
-
 class Mechanism(Protocol):
     """What `draw_noise` needs of a mechanism: exact integers in ring units."""
 
     def draw(self, count: int, random: RandomWords) -> Integers: ...
-
-
-@dataclass(frozen=True)
-class Posted:
-    """A message under way to `to`; `held` is what was posted, as this participant has it."""
-
-    held: Held[npt.NDArray[Any]]
-    to: str
-    message: str
-    shape: tuple[int, ...]
-    dtype: type[np.generic]
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Drawn noise: for each contributor a vector with a draw at its own coordinates and zero elsewhere."""
-
-    size: int
-    draws: Mapping[str, Held[Integers]]
 
 
 class Session(ABC):
@@ -134,7 +60,7 @@ class Session(ABC):
         """Run f(*args) in `party`'s process only. Arguments may be, or contain, values that `party` holds."""
         self._known(party)
         for argument in args:
-            _check_holder(party, argument)
+            check_holder(party, argument)
         with self.phase("local"):
             return self._at(party, f, args)
 
@@ -150,7 +76,7 @@ class Session(ABC):
         the sockets after every run); from the dealer, 8 widths[k] widths[l] bytes for each pair, in parallel.
         """
         for party, held in columns.items():
-            _check_holder(party, held)
+            check_holder(party, held)
         if list(columns) != list(widths) or list(widths) != [p for p in self.cast.parties if p in widths]:
             raise InputError(f"columns {list(columns)} and widths {list(widths)} must name the parties in their order")
         check_sum(rows, Fraction(1), bits, 0)
@@ -452,35 +378,3 @@ class Session(ABC):
 
     @abstractmethod
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]: ...
-
-
-def value_of(held: Held[T]) -> T:
-    """The value, in a backend's own process of the holder. Protocols never call this."""
-    if held._value is None:
-        raise HolderError(f"only {held.holder} has this value")
-    return held._value
-
-
-def unwrap(argument: Any) -> Any:
-    """An argument of `at` with every Held in it replaced by its value."""
-    if isinstance(argument, Held):
-        return value_of(argument)
-    if isinstance(argument, Mapping):
-        return {key: unwrap(item) for key, item in argument.items()}
-    if isinstance(argument, list | tuple):
-        return type(argument)(unwrap(item) for item in argument)
-    return argument
-
-
-def _check_holder(party: str, argument: Any) -> None:
-    if isinstance(argument, Held):
-        if argument.holder != party:
-            raise HolderError(f"{party} cannot read a value that {argument.holder} holds; send or reveal it first")
-    elif isinstance(argument, Mapping):
-        for item in argument.values():
-            _check_holder(party, item)
-    elif isinstance(argument, list | tuple):
-        for item in argument:
-            _check_holder(party, item)
-    elif isinstance(argument, Shared):
-        raise HolderError(f"{party} cannot read a shared value; reveal it first")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from launch.pool import Pool, TaskFailed
-from smpc.session import Cast
+from smpc.cast import Cast
 
 settings.register_profile("untimed", deadline=None)  # how busy the machine is says nothing about the code
 settings.load_profile("untimed")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from launch.keys import make_keys
+from smpc.cast import Cast
 from smpc.engine.dealer import Dealer
 from smpc.engine.frames import Frame
 from smpc.engine.handshake import Agreement
@@ -24,7 +25,6 @@ from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
 from smpc.engine.tls import Identity, listen
 from smpc.ring import Integers
-from smpc.session import Cast
 
 Work = Callable[[Network, Agreement], Any]
 

@@ -15,8 +15,10 @@ from mechanisms.randomness import RandomWords, Stream
 from protocols.functional.plan import Plan
 from protocols.functional.protocol import fit
 from protocols.schema import Column, Floats, Schema
+from smpc.cast import Cast
 from smpc.clear import ClearSession
-from smpc.session import Cast, Held, Session
+from smpc.session import Session
+from smpc.values import Held
 
 SEED = bytes(range(32))
 

@@ -16,8 +16,9 @@ from mechanisms import objective_constants
 from protocols.evaluation import Summary, summarise
 from protocols.functional import protocol as functional
 from protocols.functional.plan import NOISE_ORDERS, Plan
+from smpc.cast import Cast
 from smpc.forecast import Forecast
-from smpc.session import Cast, Held
+from smpc.values import Held
 
 Say = Callable[[str], None]
 

@@ -30,7 +30,7 @@ from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.functional.quadratic import minimise
 from protocols.schema import Column, Floats, Schema
-from smpc.session import Cast
+from smpc.cast import Cast
 
 FEATURES, WIDEST = 10, 2
 DELTA = Fraction(1, 10**5)

@@ -37,7 +37,7 @@ from protocols.functional.plan import Plan
 from protocols.functional.quadratic import minimise
 from protocols.public_coding import Dataset
 from protocols.schema import Column, Floats, Schema
-from smpc.session import Cast
+from smpc.cast import Cast
 
 TABLES: Mapping[str, Callable[[Path], Dataset]] = {
     "insurance": datasets.insurance,

@@ -18,10 +18,11 @@ from protocols.functional.plan import Plan
 from protocols.functional.weights import without_categories
 from protocols.public_coding import Dataset
 from protocols.schema import Column, Floats, Schema
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Cast, Held
+from smpc.values import Held
 
 Fit = Callable[[Floats, Floats, RandomWords], Model]
 

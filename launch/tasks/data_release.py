@@ -23,12 +23,13 @@ from protocols.data_release.released_file import to_parquet
 from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.schema import Column, Schema
+from smpc.cast import Cast
 from smpc.coin_tossing import CoinTossError
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.forecast import Forecast
-from smpc.session import Cast, value_of
+from smpc.values import value_of
 
 RELEASED = "released.parquet"
 _GRAM = "gram"

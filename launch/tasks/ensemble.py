@@ -33,11 +33,13 @@ from protocols.ensemble.statistic import StatisticPlan
 from smpc.ballots.box import Box
 from smpc.ballots.poll import Poll
 from smpc.ballots.wire import Receiver
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.tls import Identity, listen
-from smpc.session import Cast, Held, Session
+from smpc.session import Session
+from smpc.values import Held
 
 STATISTIC = "statistic"
 

@@ -20,12 +20,12 @@ from protocols.functional import protocol as functional
 from protocols.functional.options import Options
 from protocols.functional.plan import NOISE_ORDERS, Plan
 from protocols.schema import Column, Schema
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.errors import InputError
 from smpc.fixedpoint import MAX_FRACTION_BITS
 from smpc.forecast import Forecast
-from smpc.session import Cast
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from launch.tables.table import Table, read_table
 from mechanisms.guarantee import Guarantee
 from mechanisms.ledger import Ledger
 from protocols.schema import Floats
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.errors import PeerError
-from smpc.session import Cast, Held
+from smpc.values import Held
 
 
 def own_table(parties: Sequence[PartySpec], me: str, *, clip: bool) -> Table | None:

@@ -19,11 +19,11 @@ from protocols.schema import Column
 from protocols.split.perturb import LAWS, perturbation
 from protocols.split.plan import COUPLINGS, Plan
 from protocols.split.post import POSTS
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
-from smpc.session import Cast
 
 _WHOLE = {
     "epochs": (1, 10_000),

@@ -33,11 +33,13 @@ from protocols.split.one_shot import train_one_shot
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, LabelSide, Side
 from protocols.split.train import released_values, train
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network_session import NetworkSession
 from smpc.forecast import Forecast
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Session, value_of
+from smpc.session import Session
+from smpc.values import Held, value_of
 
 
 def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, table: Table) -> dict[str, str | bytes]:

@@ -12,10 +12,10 @@ from launch.backend import Backend
 from launch.jobfile.endpoints import Endpoint
 from launch.jobfile.fields import Fields
 from mechanisms.guarantee import Guarantee
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.forecast import Forecast
-from smpc.session import Cast
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from protocols.functional.protocol import open_noisy_sums
 from protocols.schema import Floats
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Held, Session
+from smpc.session import Session
+from smpc.values import Held
 
 
 def noisy_gram(

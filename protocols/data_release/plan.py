@@ -18,9 +18,9 @@ from mechanisms.sensitivity import signed_sums, sums
 from protocols.data_release.mixing_rows import mixing_rows
 from protocols.schema import Column, Floats, Schema, scaled
 from smpc import fixedpoint
+from smpc.cast import Cast
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Cast
 
 METHODS = ("rmgm", "dgm")
 SIGMAS = ("analytic", "classical")

@@ -27,7 +27,8 @@ from protocols.functional.plan import Plan
 from protocols.release import Release
 from protocols.schema import Floats
 from smpc.ring import Integers
-from smpc.session import Held, Noise, Session
+from smpc.session import Session
+from smpc.values import Held, Noise
 
 
 @dataclass(frozen=True)

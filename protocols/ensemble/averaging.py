@@ -29,10 +29,12 @@ from protocols.schema import Floats
 from smpc.ballots.box import Box
 from smpc.ballots.counting import tally
 from smpc.ballots.poll import Poll
+from smpc.cast import Cast
 from smpc.errors import InputError
 from smpc.fixedpoint import SAFE_BITS
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Session
+from smpc.session import Session
+from smpc.values import Held
 
 BITS = 20
 

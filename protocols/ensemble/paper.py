@@ -32,10 +32,12 @@ from protocols.schema import Floats
 from smpc.ballots.box import Box
 from smpc.ballots.counting import Tally, tally
 from smpc.ballots.poll import Poll
+from smpc.cast import Cast
 from smpc.errors import InputError
 from smpc.fixedpoint import encode
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Session, Shared
+from smpc.session import Session
+from smpc.values import Held, Shared
 
 LABELS = ("soft", "majority")
 CONSTANTS = ("tight", "paper")

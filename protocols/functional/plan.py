@@ -20,10 +20,10 @@ from protocols.functional.options import Options
 from protocols.functional.quadratic import Coefficients, minimise
 from protocols.schema import Floats, Schema, check_categories, scaled
 from smpc import fixedpoint
+from smpc.cast import Cast
 from smpc.errors import InputError
 from smpc.fixedpoint import RING, Room
 from smpc.ring import Integers
-from smpc.session import Cast
 
 ROUNDING_SHARE = Fraction(1, 100)  # of the noise's standard deviation: what rounding may add at most
 TAIL_PROBABILITY = Fraction(1, 2**40)  # that any noise leaves the room kept for it in the ring

@@ -20,7 +20,8 @@ from protocols.functional.quadratic import Mask
 from protocols.release import Release
 from protocols.schema import Floats
 from smpc.ring import Integers
-from smpc.session import Held, Session, Shared
+from smpc.session import Session
+from smpc.values import Held, Shared
 
 
 def fit(s: Session, tables: Mapping[str, Held[Floats]], plan: Plan) -> Release:

@@ -20,7 +20,7 @@ from protocols.split.sides import FeatureSide
 from protocols.split.tables import Coded
 from protocols.split.train import train
 from smpc.clear import ClearSession
-from smpc.session import Held
+from smpc.values import Held
 
 CUT = 16
 ORIENTED = ("norm", "spectral")

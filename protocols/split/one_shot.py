@@ -18,7 +18,8 @@ from protocols.split.train import train
 from smpc.clear import ClearSession
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Held, Session
+from smpc.session import Session
+from smpc.values import Held
 
 
 def train_one_shot(

@@ -16,8 +16,8 @@ from mechanisms.neighbours import FlipLabel
 from protocols.evaluation import words_of
 from protocols.split.perturb import Perturbation
 from protocols.split.post import check_post
+from smpc.cast import Cast
 from smpc.errors import InputError, UnprotectedError
-from smpc.session import Cast
 
 COUPLINGS = ("coupled", "independent")
 LABELS_ONLY = "labels only: what f makes of the features is sent as it is, and the model itself predicts labels"

@@ -21,7 +21,8 @@ from protocols.split.perturb import on_lattice
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, Floats32, LabelSide, Side
 from smpc.ring import Integers
-from smpc.session import Held, Posted, Session
+from smpc.session import Session
+from smpc.values import Held, Posted
 
 
 def released_values(

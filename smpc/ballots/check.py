@@ -22,7 +22,8 @@ import numpy.typing as npt
 from mechanisms.randomness import Stream
 from smpc.ballots.poll import Poll
 from smpc.ring import Integers, inner
-from smpc.session import Held, Session, Shared
+from smpc.session import Session
+from smpc.values import Held, Shared
 
 COMBINATIONS = 40
 CHECK_VALUES = "check values"

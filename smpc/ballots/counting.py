@@ -29,7 +29,8 @@ from smpc.ballots.envelope import Reason
 from smpc.ballots.poll import Poll
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Held, Session, Shared
+from smpc.session import Session
+from smpc.values import Held, Shared
 
 BATCH_ENTRIES = 1 << 19  # at once: 4 MB a share, and a few times that while they are squared
 BATCH_SECONDS = 5.0  # how long the first party waits for a batch to fill

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from smpc.bgn.curve import Elements, Group
 from smpc.errors import InputError
 from smpc.ring import Integers
-from smpc.session import Noise
+from smpc.values import Noise
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

@@ -11,11 +11,13 @@ from smpc.bgn.entries import BoundedNoise, Entries
 from smpc.bgn.mode import Traffic
 from smpc.bgn.modes import Keys
 from smpc.bgn.session import VALUES
+from smpc.cast import Cast
 from smpc.cost import message_bytes
 from smpc.forecast import Forecast
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Mechanism, Noise, Shared
+from smpc.session import Mechanism
+from smpc.values import Held, Noise, Shared
 
 
 class BgnForecast(Forecast):

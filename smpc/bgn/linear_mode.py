@@ -30,10 +30,10 @@ from smpc.bgn.linear import PlainProducts
 from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
 from smpc.bgn.scheme import Encryptor
 from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive, upload_traffic
+from smpc.cast import Cast
 from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast
 from smpc.transcript import OTHER_PARTY, PARTY
 
 KEYS, NOISY = "keys", "noisy sums"

@@ -20,10 +20,10 @@ import numpy as np
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import Elements, Encoded
 from smpc.bgn.entries import Entries, Indices, Pair
+from smpc.cast import Cast
 from smpc.engine.network import Network
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast
 
 Traffic = list[tuple[str, str, int]]  # sender, receiver, bytes at the socket
 Steps = tuple[tuple[str, str, str], ...]  # sender, receiver, message, as a transcript shows them

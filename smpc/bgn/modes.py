@@ -9,8 +9,8 @@ from smpc.bgn.linear_mode import LinearMode
 from smpc.bgn.mode import Mode
 from smpc.bgn.pair_mode import PairMode
 from smpc.bgn.threshold_mode import ThresholdMode
+from smpc.cast import Cast
 from smpc.errors import InputError
-from smpc.session import Cast
 
 MODES = ("pair", "threshold", "linear")
 _COMMON = (

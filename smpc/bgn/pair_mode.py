@@ -33,10 +33,10 @@ from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
 from smpc.bgn.scheme import Encryptor, TargetKey
 from smpc.bgn.server_products import groups_of, multiply, product_traffic, upload
 from smpc.bgn.upload import ENCRYPTED
+from smpc.cast import Cast
 from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast
 from smpc.transcript import OTHER_PARTY, PARTY, SERVER
 
 KEYS, SUMS, NOISY, PARTIAL = "keys", "encrypted sums", "noisy sums", "partial decryption"

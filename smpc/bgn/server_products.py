@@ -17,9 +17,9 @@ from smpc.bgn.mode import Part, Traffic
 from smpc.bgn.multiply import InnerProducts
 from smpc.bgn.scheme import Encryptor
 from smpc.bgn.upload import Upload, ask_on, message_rows, receive, upload_traffic
+from smpc.cast import Cast
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast
 
 
 def groups_of(plan: ProductPlan, party: str) -> list[Group]:

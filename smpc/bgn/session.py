@@ -24,6 +24,7 @@ from smpc.bgn.dlog import OVERFLOW, WINDOW
 from smpc.bgn.entries import BoundedNoise, Entries, Pair
 from smpc.bgn.mode import RECEIVER, Part, Steps, sent_by
 from smpc.bgn.modes import Keys
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.network_session import NetworkSession
@@ -31,8 +32,9 @@ from smpc.errors import InputError
 from smpc.fixedpoint import check_sum
 from smpc.products import MASKED, ProductPlan, own_gram
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Mechanism, Noise, Shared, value_of
+from smpc.session import Mechanism
 from smpc.transcript import DEALER, OTHER_PARTY, PARTY, SERVER
+from smpc.values import Held, Noise, Shared, value_of
 
 VALUES = "values"
 

@@ -41,11 +41,11 @@ from smpc.bgn.server_products import groups_of, multiply, product_traffic, uploa
 from smpc.bgn.threshold import Round
 from smpc.bgn.threshold_keys import SHARE_BYTES, Dealing, KeyShare, ThresholdKeys, commitment_bytes, read_commitments
 from smpc.bgn.upload import ENCRYPTED
+from smpc.cast import Cast
 from smpc.cost import frame_bytes
 from smpc.errors import PeerError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Cast
 from smpc.transcript import ALL, OTHER_PARTY, PARTY, SERVER
 
 MATERIAL, SHARE, JOINT = "key material", "key share", "joint keys"

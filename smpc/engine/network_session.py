@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.randomness import RandomWords, SecureRandom
+from smpc.cast import Cast
 from smpc.cost import CostReport
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
-from smpc.session import Cast, Held, Posted, Session, unwrap, value_of
+from smpc.session import Session
+from smpc.values import Held, Posted, unwrap, value_of
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc.cast import Cast
 from smpc.cost import joint_noise_bytes, product_bytes
 from smpc.engine.crossproduct import Correlation, multiply
 from smpc.engine.handshake import Agreement
@@ -19,7 +20,7 @@ from smpc.engine.requests import Requests
 from smpc.engine.sharing import Sharing
 from smpc.products import ProductPlan, own_gram, places
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Noise, Shared, value_of
+from smpc.values import Held, Noise, Shared, value_of
 
 T = TypeVar("T")
 

@@ -6,13 +6,13 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
+from smpc.cast import Cast
 from smpc.engine.connect import connect_all
 from smpc.engine.handshake import Agreement, shake_hands
 from smpc.engine.link import Link
 from smpc.engine.network import Network, Tap
 from smpc.engine.recorder import Recorder
 from smpc.engine.tls import Address, Contexts, Identity
-from smpc.session import Cast
 
 PATIENCE = 3600.0  # seconds, for a peer that is alive and does not do what is due, its goodbye included
 

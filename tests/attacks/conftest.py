@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from launch.pool import Pool
-from smpc.session import Cast
+from smpc.cast import Cast
 from tests.attacks.stock import StockParties
 
 

@@ -19,7 +19,7 @@ from smpc import fixedpoint
 from smpc.engine import crossproduct
 from smpc.engine.session import CryptenSession
 from smpc.engine.sharing import ring_elements
-from smpc.session import Held
+from smpc.values import Held
 from tests.attacks.ours import Recorded, payloads
 from tests.attacks.recording import Integers, recording
 from tests.attacks.stock import StockParties

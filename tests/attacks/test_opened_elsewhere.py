@@ -16,7 +16,7 @@ import pytest
 
 from launch.pool import Pool
 from smpc.engine.session import CryptenSession
-from smpc.session import Held, Shared, value_of
+from smpc.values import Held, Shared, value_of
 from tests.attacks.ours import Recorded
 from tests.attacks.recording import Recording, recording
 from tests.attacks.stock import StockParties

@@ -21,7 +21,8 @@ from protocols.functional.protocol import fit
 from protocols.schema import Column, Floats, Schema
 from smpc import Cast, ClearSession
 from smpc.ring import Integers
-from smpc.session import Held, Mechanism, Noise, Shared, value_of
+from smpc.session import Mechanism
+from smpc.values import Held, Noise, Shared, value_of
 
 ROWS, PERSON, BITS = 60, 17, 22
 CAST = Cast(("p0", "p1", "p2"))

@@ -21,7 +21,7 @@ from launch.pool import Pool
 from mechanisms.randomness import RandomWords
 from smpc import fixedpoint
 from smpc.engine.session import CryptenSession
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 from tests.attacks.ours import Recorded, payloads
 from tests.attacks.recording import Integers, Recording, recording
 from tests.attacks.stock import StockParties

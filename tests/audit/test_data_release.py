@@ -19,7 +19,7 @@ from protocols.data_release.protocol import script
 from protocols.schema import Column, Floats, Schema
 from smpc import Cast, ClearSession
 from smpc.ring import Integers
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 
 SCHEMA = Schema(6, {"a": (Column("u", -1, 1), Column("v", -1, 1)), "b": (Column("w", -1, 1),)}, "b", Column("y", -1, 1))
 RUNS = 800

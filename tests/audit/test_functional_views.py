@@ -24,9 +24,10 @@ from protocols.functional import protocol as functional
 from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Noise, Shared, value_of
+from smpc.values import Held, Noise, Shared, value_of
 from tests.launch.jobs import valid_job, write_job
 
 RUNS = 500

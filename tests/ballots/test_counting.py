@@ -14,8 +14,8 @@ from smpc.ballots import check as checks
 from smpc.ballots import counting
 from smpc.ballots.counting import Tally, tally
 from smpc.ballots.envelope import Reason
-from smpc.session import Held, value_of
 from smpc.transcript import table
+from smpc.values import Held, value_of
 from tests.ballots.support import Election, put
 
 PARTIES = ("ann", "bob", "cid")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from smpc.ballots.counting import tally
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 from tests.ballots.support import Election
 from tests.conftest import Pools
 

@@ -26,8 +26,9 @@ from launch.pool import Pool
 from smpc.ballots import wire
 from smpc.ballots.counting import tally
 from smpc.ballots.shares import content_bytes
+from smpc.cast import Cast
 from smpc.engine.tls import Identity, listen
-from smpc.session import Cast, Held, value_of
+from smpc.values import Held, value_of
 from tests.ballots.support import Election
 
 PARTIES = ("p0", "p1")

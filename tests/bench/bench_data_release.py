@@ -19,8 +19,9 @@ from protocols.data_release.plan import BITS, ReleasePlan
 from protocols.data_release.protocol import release
 from protocols.data_release.sign_matrix import signed_sums
 from protocols.schema import Column, Schema
+from smpc.cast import Cast
 from smpc.forecast import Forecast
-from smpc.session import Cast, Held
+from smpc.values import Held
 
 RECORDS, ROWS = 10**6, 2000
 BLOCK = 2048

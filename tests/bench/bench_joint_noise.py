@@ -20,8 +20,9 @@ import numpy as np
 
 from launch.pool import Pool
 from mechanisms.joint_laplace import WORD, JointLaplace
+from smpc.cast import Cast
 from smpc.engine.session import CryptenSession
-from smpc.session import Cast, Shared
+from smpc.values import Shared
 from tests.bench.barrier import together
 
 DISTANCE = Fraction(1, 2**56)

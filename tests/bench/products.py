@@ -17,10 +17,11 @@ import numpy as np
 
 from launch.pool import Pool
 from smpc import fixedpoint
+from smpc.cast import Cast
 from smpc.engine.session import CryptenSession
 from smpc.products import ProductPlan
 from smpc.ring import inner
-from smpc.session import Cast, Shared, value_of
+from smpc.values import Shared, value_of
 from tests.bench.barrier import together
 from tests.bench.product_tasks import TASKS, ProductTask
 from tests.bench.stock_products import StockProduct

@@ -21,7 +21,7 @@ from smpc.bgn.entries import Entries
 from smpc.bgn.modes import Keys
 from smpc.bgn.session import BgnSession
 from smpc.bgn.threshold import Round
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 from tests.support import held, words_of
 
 PAIR = Keys()

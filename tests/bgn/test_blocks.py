@@ -14,7 +14,7 @@ from smpc.bgn.session import BgnSession
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.ring import Integers
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.harness import Participants, cast_of
 from tests.support import held
 

@@ -24,7 +24,7 @@ from smpc.bgn.mode import Part
 from smpc.bgn.session import BgnSession
 from smpc.products import ProductPlan
 from smpc.ring import Integers
-from smpc.session import Held
+from smpc.values import Held
 from tests.bgn.support import RANDOM, exact
 
 CAST = Cast(("ann", "bob"), dealer=None)

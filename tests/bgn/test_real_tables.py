@@ -18,7 +18,7 @@ from protocols.functional.plan import Plan
 from protocols.schema import Column, Floats, Schema
 from smpc.bgn.dlog import WINDOW
 from smpc.bgn.modes import Keys
-from smpc.session import Cast
+from smpc.cast import Cast
 from tests.bgn import tasks
 from tests.support import clear_fit
 

@@ -19,8 +19,8 @@ from smpc.bgn import linear_mode, pair_mode, session, threshold_mode
 from smpc.bgn.curve import GT
 from smpc.bgn.dlog import WINDOW
 from smpc.bgn.modes import Keys
+from smpc.cast import Cast
 from smpc.errors import InputError
-from smpc.session import Cast
 from smpc.transcript import table
 from tests.bgn import tasks
 from tests.bgn.support import columns

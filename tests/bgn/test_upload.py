@@ -13,8 +13,8 @@ from smpc.bgn.estimate import Estimate, UnitCosts
 from smpc.bgn.mode import Part
 from smpc.bgn.server_products import groups_of
 from smpc.bgn.upload import upload_bytes
+from smpc.cast import Cast
 from smpc.products import ProductPlan
-from smpc.session import Cast
 from tests.bgn.support import RANDOM, columns, parties
 
 PLAN = ProductPlan.gram(1100, {"ann": 2, "bob": 1, "cid": 3})

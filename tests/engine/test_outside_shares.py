@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 from tests.conftest import Pools
 
 pytestmark = pytest.mark.mpc

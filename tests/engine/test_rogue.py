@@ -23,7 +23,7 @@ from smpc.engine.network import Network
 from smpc.engine.start import join
 from smpc.engine.tls import Identity, listen
 from smpc.errors import PeerError
-from smpc.session import Held
+from smpc.values import Held
 from tests.engine.rogue import Rogue, take_over
 from tests.harness import ArraySession, cast_of, keys
 

@@ -12,7 +12,7 @@ from smpc.engine.frames import MAX_ROUND, Kind
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.errors import PeerError
-from smpc.session import Shared
+from smpc.values import Shared
 from tests.harness import ArraySession, Participants, Sessions, Work, cast_of
 
 Step = Callable[[Network], Any]

@@ -12,7 +12,7 @@ from mechanisms.randomness import SecureRandom
 from smpc.engine import joint_noise
 from smpc.engine.session import CryptenSession
 from smpc.ring import Integers
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 from tests.joint.adversaries import fixed_words
 from tests.support import words_of
 

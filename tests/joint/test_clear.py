@@ -14,7 +14,7 @@ from mechanisms.laws import discrete_laplace_law, law_p_value
 from mechanisms.randomness import RandomWords, SecureRandom
 from smpc import Cast, ClearSession, Held, InputError
 from smpc.ring import Integers
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.joint.adversaries import FIXED, fixed_words
 
 NAMES = ("ann", "bob", "cid")

@@ -14,7 +14,7 @@ from mechanisms.joint_laplace import JointLaplace, unpack
 from mechanisms.laws import discrete_laplace_law, law_p_value
 from protocols.functional.plan import Plan
 from smpc import Cast, ClearSession, Held
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.joint.adversaries import FIXED
 from tests.joint.tasks import draw_task, opened_bits
 from tests.support import clear_fit, fit_task, schema, tables, words_of

@@ -15,9 +15,10 @@ from launch.tables.table import read_table
 from mechanisms.guarantee import Guarantee
 from protocols.functional import protocol as functional
 from smpc.bgn import linear_mode, pair_mode, threshold_mode
+from smpc.cast import Cast
 from smpc.clear import ClearSession
-from smpc.session import Cast, Held
 from smpc.transcript import table
+from smpc.values import Held
 from tests.launch.bgn_jobs import bgn_job_of
 from tests.launch.jobs import write_job
 from tests.launch.processes import PATIENCE, SMPC, Shells, environment, write_tables

@@ -17,10 +17,10 @@ from launch.progress import Progress
 from launch.tables.table import Table
 from launch.tasks.functional import FunctionalTask
 from launch.tasks.own_table import compare_ids
+from smpc.cast import Cast
 from smpc.engine.handshake import Agreement, derive
 from smpc.engine.tls import Identity
 from smpc.errors import InputError, PeerError
-from smpc.session import Cast
 from tests.launch.jobs import valid_job, write_job
 
 CAST = Cast(("a", "b"))

@@ -16,9 +16,10 @@ from launch.tasks.functional import FunctionalTask
 from mechanisms.guarantee import Guarantee
 from protocols.functional import protocol as functional
 from protocols.schema import Floats
+from smpc.cast import Cast
 from smpc.clear import ClearSession
-from smpc.session import Cast, Held
 from smpc.transcript import table
+from smpc.values import Held
 from tests.launch.conftest import ROWS, Finished
 from tests.launch.jobs import write_job
 

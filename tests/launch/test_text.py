@@ -20,8 +20,9 @@ from launch.tables.table import read_table
 from launch.tasks.functional import FunctionalTask
 from mechanisms.weighted_moments import WeightedMoments
 from protocols.functional import protocol as functional
+from smpc.cast import Cast
 from smpc.clear import ClearSession
-from smpc.session import Cast, Held
+from smpc.values import Held
 from tests.launch.jobs import Raw, valid_job, write_job
 from tests.support import silenced
 

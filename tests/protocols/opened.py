@@ -19,7 +19,7 @@ from smpc.engine import crossproduct
 from smpc.engine.session import CryptenSession
 from smpc.products import MASKED
 from smpc.ring import Integers
-from smpc.session import Held, Noise, Shared, value_of
+from smpc.values import Held, Noise, Shared, value_of
 from tests.support import held, words_of
 
 NOISY = "reveal: noisy coefficients"

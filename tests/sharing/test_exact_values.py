@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from mechanisms.randomness import RandomWords
 from smpc.ring import Integers
-from smpc.session import Held
+from smpc.values import Held
 from tests.harness import ArraySession, Sessions
 from tests.sharing.exact import exact, integers, ring, shapes
 from tests.support import held, words_of

@@ -14,7 +14,7 @@ from smpc.engine import crossproduct
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.sharing import Sharing
-from smpc.session import Held, Noise, Shared, value_of
+from smpc.values import Held, Noise, Shared, value_of
 from tests.harness import ArraySession, Sessions
 from tests.sharing import views
 from tests.sharing.checks import assert_hidden, subset_sums

@@ -15,7 +15,7 @@ from smpc import products
 from smpc.errors import InputError
 from smpc.products import ProductPlan
 from smpc.ring import Integers, inner
-from smpc.session import Held
+from smpc.values import Held
 from tests.harness import ArraySession, Sessions
 from tests.sharing.exact import exact, integers, ring
 from tests.support import held

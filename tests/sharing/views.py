@@ -11,7 +11,7 @@ from mechanisms.randomness import Stream
 from smpc.engine.crossproduct import mask, pad
 from smpc.products import MASKED, ProductPlan
 from smpc.ring import Integers
-from smpc.session import Shared
+from smpc.values import Shared
 from tests.harness import ArraySession, Sessions
 from tests.sharing.checks import WORDS, View
 

@@ -10,7 +10,7 @@ import pytest
 
 from mechanisms.discrete_laplace import DiscreteLaplace
 from smpc import Cast, ClearSession, Held, HolderError, InputError, UnprotectedError
-from smpc.session import value_of
+from smpc.values import value_of
 
 CAST = Cast(("ann", "bob", "cid"))
 LAPLACE = DiscreteLaplace(Fraction(10))

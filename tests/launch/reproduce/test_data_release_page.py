@@ -29,7 +29,7 @@ from protocols.data_release.fit import solve
 from protocols.data_release.plan import ReleasePlan
 from protocols.data_release.protocol import release
 from smpc import Cast, ClearSession
-from smpc.session import Held, value_of
+from smpc.values import Held, value_of
 
 
 def quiet(line: str) -> None:

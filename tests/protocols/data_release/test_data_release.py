@@ -21,8 +21,8 @@ from protocols.data_release.sign_matrix import signed_sums
 from protocols.schema import Column, Schema
 from smpc import Cast, ClearSession, InputError
 from smpc.ring import Integers
-from smpc.session import Held, value_of
 from smpc.transcript import table
+from smpc.values import Held, value_of
 from tests.support import held, schema, tables
 
 ONE = Fraction(1)

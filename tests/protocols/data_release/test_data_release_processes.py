@@ -13,7 +13,7 @@ from launch.pool import TaskFailed
 from protocols.data_release.plan import ReleasePlan
 from protocols.data_release.protocol import release
 from smpc import Cast, ClearSession, coin_tossing
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.support import held, schema, tables, words_of
 
 pytestmark = pytest.mark.mpc

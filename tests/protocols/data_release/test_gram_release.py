@@ -22,8 +22,8 @@ from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.schema import Schema
 from smpc import Cast, ClearSession, InputError
-from smpc.session import value_of
 from smpc.transcript import table
+from smpc.values import value_of
 from tests.support import held, schema, silenced, tables
 
 DELTA = Fraction(1, 10**5)

@@ -19,7 +19,7 @@ from protocols.data_release.protocol import release
 from protocols.data_release.released_data import ONES, ReleasedData
 from protocols.data_release.released_file import KEY, read_released, to_parquet
 from smpc import Cast, ClearSession, InputError
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.support import held, schema, tables
 
 

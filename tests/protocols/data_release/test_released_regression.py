@@ -20,7 +20,7 @@ from protocols.data_release.regression import ReleasedRegression
 from protocols.data_release.released_file import to_parquet
 from protocols.schema import Floats
 from smpc import Cast, ClearSession, InputError
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.support import held, schema, tables
 
 

@@ -18,7 +18,8 @@ from protocols.ensemble.statistic import StatisticPlan
 from smpc import Cast, ClearSession
 from smpc.ballots.counting import Tally
 from smpc.ring import Integers
-from smpc.session import Held, Noise, Session, Shared, value_of
+from smpc.session import Session
+from smpc.values import Held, Noise, Shared, value_of
 from tests.ballots.support import Election
 from tests.protocols.ensemble.support import PARTIES
 

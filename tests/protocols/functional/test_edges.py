@@ -16,9 +16,10 @@ from protocols.functional import protocol as functional
 from protocols.functional.options import REPAIRS, Options
 from protocols.functional.plan import NOISE_ORDERS, Plan
 from protocols.schema import Column, Floats, Schema
+from smpc.cast import Cast
 from smpc.clear import ClearSession
 from smpc.ring import Integers
-from smpc.session import Cast, Held, Shared, value_of
+from smpc.values import Held, Shared, value_of
 from tests.support import clear_fit, schema, tables
 
 ONE = Fraction(1)

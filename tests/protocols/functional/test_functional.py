@@ -19,8 +19,8 @@ from protocols.functional.protocol import fit
 from protocols.functional.quadratic import Coefficients
 from smpc import Cast, ClearSession, InputError
 from smpc.ring import Integers
-from smpc.session import Held, Noise, value_of
 from smpc.transcript import table
+from smpc.values import Held, Noise, value_of
 from tests.support import clear_fit, held, schema, silenced, tables
 
 ONE = Fraction(1)

@@ -20,8 +20,8 @@ from protocols.functional.protocol import fit
 from protocols.functional.quadratic import Coefficients
 from smpc import Cast, ClearSession, InputError, Shared
 from smpc.ring import Integers
-from smpc.session import Held, value_of
 from smpc.transcript import table
+from smpc.values import Held, value_of
 from tests.support import clear_fit, held, schema, tables
 
 ONE = Fraction(1)

@@ -15,7 +15,7 @@ from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.functional.protocol import fit
 from smpc import Cast, Held
-from smpc.session import value_of
+from smpc.values import value_of
 from tests.support import clear_fit, fit_task, held, schema, silenced, tables, words_of
 
 pytestmark = pytest.mark.mpc

@@ -21,7 +21,7 @@ from protocols.split.sides import FeatureSide, LabelSide
 from protocols.split.train import released_values, train
 from smpc import ClearSession, Held, Session
 from smpc.ring import Integers
-from smpc.session import value_of
+from smpc.values import value_of
 
 NUMBERS, CATEGORIES, CUT = 6, (4, 3), 8
 

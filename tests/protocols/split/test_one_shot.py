@@ -12,8 +12,8 @@ from protocols.split.models import LabelNet, seeded
 from protocols.split.one_shot import train_one_shot
 from protocols.split.plan import Plan
 from smpc import ClearSession, Held, InputError
-from smpc.session import value_of
 from smpc.transcript import table
+from smpc.values import value_of
 from tests.protocols.split.support import clear_run, draws, feature_side, inputs, labels_of, plan_of
 
 torch.set_num_threads(1)

@@ -22,8 +22,8 @@ from protocols.split.plan import Plan
 from protocols.split.sides import LabelSide
 from protocols.split.train import predict, released_values, train
 from smpc import ClearSession, Held, HolderError, InputError, UnprotectedError
-from smpc.session import value_of
 from smpc.transcript import table
+from smpc.values import value_of
 from tests.protocols.split.support import clear_run, draws, feature_side, inputs, label_side, labels_of, plan_of
 
 torch.set_num_threads(1)

@@ -126,11 +126,9 @@ class Network:
     def flush(self, room: int = 0) -> None:
         """Wait until everything queued is written, but for `room` bytes to each peer. Peers are told for whom."""
         links = self._links.values()
-        self._service.waits_for = next((link.peer for link, _ in self._unread(room)), "")
-        try:
-            self._until(lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
-        finally:
-            self._service.waits_for = ""
+        slow = next((link.peer for link, _ in self._unread(room)), None)
+        if slow is not None:
+            self._wait(slow, "room", lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
         self._check()
 
     def waiting_for(self, peer: str, label: str) -> bool:
@@ -233,7 +231,10 @@ class Network:
 
     def _until(self, done: Callable[[], bool], undone: Callable[[], Iterable[tuple[Link, str]]]) -> None:
         """Serve until `done` or a loss. PeerError after `patience`: `undone` says which links did not do what."""
-        if self._service.until(done, self.patience):
+        start, busy = time.monotonic(), self.busy
+        finished = self._service.until(done, self.patience)
+        self.waited += time.monotonic() - start - (self.busy - busy)
+        if finished:
             return
         self._check()
         for link, what in undone():
@@ -245,26 +246,29 @@ class Network:
         """The links whose peers do not read what is sent to them."""
         return ((link, f"take what {self.me} sent it") for link in self._links.values() if link.waiting > room)
 
-    def _await(self, peer: str, label: str) -> None:
-        """Wait until `peer` has sent something, or its goodbye. Peers are told meanwhile for whom this one waits."""
-        link = self._links[peer]
+    def _wait(
+        self, peer: str, what: str, done: Callable[[], bool], undone: Callable[[], Iterable[tuple[Link, str]]]
+    ) -> None:
+        """As `_until`, for `peer`: the others are told meanwhile that this one waits for it."""
+        start = time.monotonic()
         self._service.waits_for = peer
         try:
-            self._until(lambda: bool(link.inbox) or link.finished, lambda: [(link, f"send '{label}'")])
+            self._until(done, undone)
         finally:
             self._service.waits_for = ""
+        if self._recorder is not None:
+            self._recorder.waited(peer, what, time.monotonic() - start)
+
+    def _await(self, peer: str, label: str) -> None:
+        """Wait until `peer` has sent something, or its goodbye."""
+        link = self._links[peer]
+        self._wait(peer, label, lambda: bool(link.inbox) or link.finished, lambda: [(link, f"send '{label}'")])
 
     def _next(self, peer: str, label: str) -> Frame:
         link = self._links[peer]
-        start, busy = time.monotonic(), self.busy
         self._await(peer, label)
         if not link.inbox:
             self._check()
             why = f" ({link.farewell})" if link.farewell else ""
             raise PeerError(f"{peer} ended its job{why} while {self.me} waits for '{label}': it ran another script")
-        frame = link.take()
-        seconds = time.monotonic() - start
-        self.waited += seconds - (self.busy - busy)
-        if self._recorder is not None:
-            self._recorder.waited(peer, label, seconds)
-        return frame
+        return link.take()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -93,3 +95,40 @@ def test_a_wrong_formula_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> Non
         warnings = running.run(task)
     assert len(warnings["p0"]) == len(warnings["p1"]) == 1
     assert warnings["server"] == []
+
+
+def test_waits_for_messages_and_for_readers_are_counted() -> None:
+    pause, sent = 0.3, threading.Event()
+
+    def slow(network: Network, _: Agreement) -> None:
+        with network._service._turn:  # nothing is read meanwhile
+            sent.wait(20)
+            time.sleep(pause)
+        network.receive("p0", "much", np.float64, (1 << 22,))
+        time.sleep(pause)
+        network.send("p0", "x", np.zeros(1))
+        time.sleep(pause)
+        network.send("p0", "x", np.zeros(1))
+
+    def task(network: Network, _: Agreement) -> list[float]:
+        steps = [
+            network.flush,
+            lambda: network.waiting_for("p1", "x"),
+            lambda: network.receive("p1", "x", np.float64, (1,)),
+            lambda: network.receive("p1", "x", np.float64, (1,)),
+            network.flush,
+        ]
+        network.send("p1", "much", np.zeros(1 << 22))
+        sent.set()
+        waits = []
+        for step in steps:
+            before = network.waited
+            step()
+            waits.append(network.waited - before)
+        return waits
+
+    with Participants(cast_of(2, dealer=False), deadline=60.0) as everyone:
+        reading, coming, there, again, nothing = everyone.run(
+            {"p0": task, "p1": slow, "server": lambda network, _: None}
+        )["p0"]
+    assert min(reading, coming, again) > 0.6 * pause > 0.03 > max(there, nothing)

@@ -11,6 +11,7 @@ from launch.job import Job
 from launch.jobfile.parties import PartySpec
 from launch.outputs import check_free, cost_json, write_folder
 from launch.progress import Progress
+from launch.tasks.exclusions import check_excluded, excluding
 from launch.trace import NAME as TRACE
 from launch.trace import trace_json
 from smpc.engine.dealer import Dealer
@@ -63,6 +64,7 @@ def take_part(
     """
     check_free(out)
     me, cast = identity.name, job.cast
+    check_excluded(job.path, job.task.parties)
     mine = job.task.prepare(me)
     progress.say(f"{me}: waiting for the others")
     recorder = Recorder(me) if trace else None
@@ -83,7 +85,8 @@ def take_part(
             dealer.serve()
             files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
         else:
-            files = job.task.run(cast, network, agreement, mine)
+            with excluding(job.path, job.task.parties):
+                files = job.task.run(cast, network, agreement, mine)
     if recorder is not None:
         files[TRACE] = trace_json(recorder, cast.everyone)
     write_folder(out, files)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
 from smpc.cast import Cast
-from smpc.coin_tossing import OPENING_BYTES, POINT_BYTES
+from smpc.coin_tossing import message_sizes
 from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
 from smpc.engine import public_json
 from smpc.engine.frames import MAX_PAYLOAD
@@ -25,7 +25,6 @@ from smpc.errors import InputError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.session import Session
-from smpc.transcript import COMMITMENT, ECHO, OPENING
 from smpc.values import Held, Noise, Posted, Shared
 
 T = TypeVar("T")
@@ -127,8 +126,7 @@ class Forecast(Session):
                     self._count(party, other, joint_noise_bytes(mechanism, count))
 
     def _toss(self) -> dict[str, Held[bytes]]:
-        sizes = {COMMITMENT: POINT_BYTES, ECHO: POINT_BYTES * len(self.cast.parties), OPENING: OPENING_BYTES}
-        for label, size in sizes.items():
+        for label, size in message_sizes(len(self.cast.parties)).items():
             for party in self.cast.parties:
                 for other in self.cast.parties:
                     if other != party:

@@ -212,7 +212,7 @@ class Session(ABC):
     def toss(self) -> dict[str, Held[bytes]]:
         """A fresh common seed of 32 bytes, held by every party: uniform, no K - 1 parties can foresee or choose it.
 
-        Method: `smpc.coin_tossing`. Raises CoinTossError. Cost: 3 rounds, 97 + 33 K bytes from each party to each.
+        Method: `smpc.coin_tossing`. Raises CoinTossError. Cost: 3 rounds, 193 + 129 K bytes from each to each.
         """
         for message in (COMMITMENT, ECHO, OPENING):
             self._record(PARTY, OTHER_PARTY, message, (), "toss")

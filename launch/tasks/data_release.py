@@ -13,7 +13,6 @@ from launch.jobfile.parties import PartySpec, column_facts, features_of, read_la
 from launch.outputs import cost_json, model_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
-from launch.tasks.exclusions import check_excluded, exclude
 from launch.tasks.own_table import admit, agreed_rows, check_affordable, held_tables, own_table, unnamed
 from launch.tasks.task import Outlook, Prepared, Task
 from protocols.data_release import protocol as data_release
@@ -24,7 +23,6 @@ from protocols.functional.options import Options
 from protocols.functional.plan import Plan
 from protocols.schema import Column, Schema
 from smpc.cast import Cast
-from smpc.coin_tossing import CoinTossError
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
@@ -43,7 +41,6 @@ class ReleaseTask(Task):
     TABLES = ("label", "ranges")
     KEYS = ("epsilon", "allow_weak", "delta", "method", "clip", *_OWN_CHOICES)
 
-    path: Path
     job: str
     method: str
     epsilon: Fraction
@@ -71,7 +68,6 @@ class ReleaseTask(Task):
             raise job.fail("rows", "left out: method = 'dgm' releases a row for each record")
         ranges = top.inner("ranges", names, optional=True)
         task = cls(
-            path=path,
             job=job.text("name"),
             method=method,
             epsilon=read_epsilon(job, "epsilon"),
@@ -125,7 +121,6 @@ class ReleaseTask(Task):
         )
 
     def prepare(self, me: str) -> Prepared:
-        check_excluded(self.path, self.parties)
         table = own_table(self.parties, me, clip=self.clip)
         if table is None:
             return Prepared()
@@ -144,13 +139,7 @@ class ReleaseTask(Task):
         admit(self.parties, cast, network, agreement, table, plan.guarantee(cast), job=self.job)
         tables = held_tables(self.parties, network.me, table)
         name = agreement.nonce.hex()[:16]
-        try:
-            done, report = counted_run(session, forecast, lambda s: data_release.release(s, tables, plan, name))
-        except CoinTossError as error:
-            for party in self.parties:
-                if party.name == error.party:
-                    exclude(self.path, party, str(error))
-            raise
+        done, report = counted_run(session, forecast, lambda s: data_release.release(s, tables, plan, name))
         about: dict[str, object] = {
             "job": self.job,
             "protocol": "data_release",

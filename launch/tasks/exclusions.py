@@ -6,36 +6,57 @@ its certificate (or -) and what happened. Whoever has settled the matter with th
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from launch.jobfile.endpoints import Endpoint
 from launch.jobfile.fields import JobError
+from smpc.coin_tossing import CoinTossError
 from smpc.engine.tls import fingerprint
 
 
-def exclude(job: Path, party: Endpoint, reason: str) -> None:
-    """Put `party` on the list of this job file."""
-    line = f"{party.name} {_mark(party)} {reason}\n"
-    with contextlib.suppress(OSError), open(_list_of(job), "a", encoding="utf-8") as file:  # the error is told anyway
-        file.write(line)
+@contextmanager
+def excluding(job: Path, parties: Sequence[Endpoint]) -> Iterator[None]:
+    """Inside, whom this participant itself sees fail a coin toss is put on the list of this job file."""
+    try:
+        yield
+    except CoinTossError as error:
+        for party in parties:
+            if party.name in error.at_fault:
+                _exclude(_list_of(job), party, str(error))
+        raise
 
 
 def check_excluded(job: Path, parties: Sequence[Endpoint]) -> None:
     """Raises JobError if one of the parties is on the list, by its name or by its certificate."""
     path = _list_of(job)
-    if not path.is_file():
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise JobError(f"{path}: cannot be read ({why}); it says who is excluded: mend it") from None
+    for line in lines:
         name, _, rest = line.partition(" ")
         mark, _, reason = rest.partition(" ")
         for party in parties:
             if party.name == name or (mark not in ("", "-") and mark == _mark(party)):
+                why = "".join(filter(str.isprintable, reason[:200]))
                 raise JobError(
-                    f"{path}: {party.name} is excluded ({reason[:200]}); leave it out of the job, or delete its line "
-                    "once you know that it was no cheating"
+                    f"{path}: {party.name} is excluded ({why}); leave it out of the job, or delete its line once you "
+                    "know that it was no cheating"
                 )
+
+
+def _exclude(path: Path, party: Endpoint, reason: str) -> None:
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{party.name} {_mark(party)} {reason}\n")
+    except OSError as error:  # what happened must be told in any case
+        print(f"{path}: cannot be written ({error.strerror}); keep {party.name} out of later jobs", file=sys.stderr)
 
 
 def _list_of(job: Path) -> Path:

@@ -30,7 +30,8 @@ class Link:
         self.connection = connection
         self.heard = time.monotonic()
         self.inbox: deque[Frame] = deque()
-        self.finished = False  # the peer said goodbye
+        self.finished = False  # the peer said goodbye, or is lost
+        self.loss: PeerError | None = None  # what became of this connection
         self.farewell = ""  # why, if it said
         self.waits_for = ""  # for whom the peer waits, as it says
         self.sent_bytes = 0

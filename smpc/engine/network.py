@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from types import TracebackType
 
@@ -108,7 +109,17 @@ class Network:
 
         `scripted` False: the peer (the dealer) takes no part in the steps, only the label is compared.
         """
-        frame = self._next(peer, label)
+        return self._checked(peer, self._next(peer, label), label, dtype, shape, scripted)
+
+    def _checked(
+        self,
+        peer: str,
+        frame: Frame,
+        label: str,
+        dtype: npt.DTypeLike,
+        shape: Sequence[int] | None,
+        scripted: bool = True,
+    ) -> Array:
         payload, expected_type = frame.payload, np.dtype(dtype)
         wrong_step = frame.label != label or (scripted and frame.chain != self._chain)
         wrong_type = payload.dtype != expected_type or (shape is not None and payload.shape != tuple(shape))
@@ -123,12 +134,45 @@ class Network:
         self.round = min(max(self.round, frame.round), MAX_ROUND - 1)  # no peer's count makes ours too large to send
         return payload
 
+    def tell(self, peers: Iterable[str], label: str, array: Array) -> None:
+        """Queue `array` for all of them, whoever is lost: for what they could hold against us if it did not come."""
+        for peer in peers:
+            self._post(self._links[peer], Kind.DATA, label, self.round + 1, array)
+
+    def hear(self, due: Mapping[str, tuple[str, int]], end: float) -> tuple[str, bytes | PeerError] | None:
+        """The next message of any of these peers; None if there is none at `end`, a time of `time.monotonic`.
+
+        due[p] is the label and the number of bytes of what p owes. Instead of a message comes what p did otherwise, on
+        its own connection: another message, a goodbye, an end. The loss of others does not end the wait.
+        """
+        links = [self._links[peer] for peer in due]
+        slow = next(iter(due))
+
+        def heard() -> bool:
+            return any(link.inbox or link.finished for link in links)
+
+        with self._waiting(slow, due[slow][0]), self._idle():
+            if not heard():
+                self._service.serve_until(heard, end - time.monotonic())
+        for link in links:
+            label, size = due[link.peer]
+            finished = link.finished  # asked first: behind its last message comes nothing
+            if link.inbox:
+                try:
+                    return link.peer, self._checked(link.peer, link.take(), label, np.uint8, (size,)).tobytes()
+                except PeerError as error:
+                    return link.peer, error
+            if finished:
+                return link.peer, link.loss or self._ended(link, label)
+        return None
+
     def flush(self, room: int = 0) -> None:
         """Wait until everything queued is written, but for `room` bytes to each peer. Peers are told for whom."""
         links = self._links.values()
         slow = next((link.peer for link, _ in self._unread(room)), None)
         if slow is not None:
-            self._wait(slow, "room", lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
+            with self._waiting(slow, "room"):
+                self._until(lambda: all(link.waiting <= room for link in links), lambda: self._unread(room))
         self._check()
 
     def waiting_for(self, peer: str, label: str) -> bool:
@@ -231,9 +275,8 @@ class Network:
 
     def _until(self, done: Callable[[], bool], undone: Callable[[], Iterable[tuple[Link, str]]]) -> None:
         """Serve until `done` or a loss. PeerError after `patience`: `undone` says which links did not do what."""
-        start, busy = time.monotonic(), self.busy
-        finished = self._service.until(done, self.patience)
-        self.waited += time.monotonic() - start - (self.busy - busy)
+        with self._idle():
+            finished = self._service.until(done, self.patience)
         if finished:
             return
         self._check()
@@ -246,29 +289,40 @@ class Network:
         """The links whose peers do not read what is sent to them."""
         return ((link, f"take what {self.me} sent it") for link in self._links.values() if link.waiting > room)
 
-    def _wait(
-        self, peer: str, what: str, done: Callable[[], bool], undone: Callable[[], Iterable[tuple[Link, str]]]
-    ) -> None:
-        """As `_until`, for `peer`: the others are told meanwhile that this one waits for it."""
+    @contextmanager
+    def _idle(self) -> Iterator[None]:
+        start, busy = time.monotonic(), self.busy
+        try:
+            yield
+        finally:
+            self.waited += time.monotonic() - start - (self.busy - busy)
+
+    @contextmanager
+    def _waiting(self, peer: str, what: str) -> Iterator[None]:
+        """Inside, the others are told that this one waits for `peer`."""
         start = time.monotonic()
         self._service.waits_for = peer
         try:
-            self._until(done, undone)
+            yield
         finally:
             self._service.waits_for = ""
-        if self._recorder is not None:
-            self._recorder.waited(peer, what, time.monotonic() - start)
+            if self._recorder is not None:
+                self._recorder.waited(peer, what, time.monotonic() - start)
 
     def _await(self, peer: str, label: str) -> None:
         """Wait until `peer` has sent something, or its goodbye."""
         link = self._links[peer]
-        self._wait(peer, label, lambda: bool(link.inbox) or link.finished, lambda: [(link, f"send '{label}'")])
+        with self._waiting(peer, label):
+            self._until(lambda: bool(link.inbox) or link.finished, lambda: [(link, f"send '{label}'")])
 
     def _next(self, peer: str, label: str) -> Frame:
         link = self._links[peer]
         self._await(peer, label)
         if not link.inbox:
             self._check()
-            why = f" ({link.farewell})" if link.farewell else ""
-            raise PeerError(f"{peer} ended its job{why} while {self.me} waits for '{label}': it ran another script")
+            raise self._ended(link, label)
         return link.take()
+
+    def _ended(self, link: Link, label: str) -> PeerError:
+        why = f" ({link.farewell})" if link.farewell else ""
+        return PeerError(f"{link.peer} ended its job{why} while {self.me} waits for '{label}': it ran another script")

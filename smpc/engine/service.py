@@ -54,7 +54,7 @@ class Service:
     def until(self, done: Callable[[], bool], seconds: float | None = None) -> bool:
         """Serve until `done` or a failure or `seconds` have passed; what `done` says then."""
         if not done():
-            self._serve_until(lambda: done() or self.failure is not None, seconds)
+            self.serve_until(lambda: done() or self.failure is not None, seconds)
         return done()
 
     def hang_up(self, seconds: float) -> None:
@@ -75,17 +75,24 @@ class Service:
                 link.end()
             return all(link.finished and not link.wants_write for link in self._links)
 
-        self._serve_until(gone, seconds)
+        self.serve_until(gone, seconds)
 
-    def _serve_until(self, done: Callable[[], bool], seconds: float | None) -> None:
+    def serve_until(self, done: Callable[[], bool], seconds: float | None) -> None:
+        """Serve until `done` or so many seconds have passed, whoever is lost meanwhile.
+
+        At least one turn: what arrived while this process was stopped is not late.
+        """
         end = None if seconds is None else time.monotonic() + seconds
         self._wanted = True  # from now on the background thread stays away
         if not self._turn.acquire(blocking=False):
             self.wake()
             self._turn.acquire()
         try:
-            while not done() and (end is None or time.monotonic() < end):
-                self._serve(_SELECT_SECONDS if end is None else max(0.0, min(_SELECT_SECONDS, end - time.monotonic())))
+            while not done():
+                left = _SELECT_SECONDS if end is None else end - time.monotonic()
+                self._serve(max(0.0, min(_SELECT_SECONDS, left)))
+                if left <= 0:
+                    break
         finally:
             self._served = time.monotonic()
             self._wanted = False
@@ -99,6 +106,11 @@ class Service:
     def fail(self, error: PeerError) -> None:
         if self.failure is None:
             self.failure = error
+
+    def _lose(self, link: Link, error: PeerError) -> None:
+        """Nobody waits for this peer any more."""
+        link.loss, link.finished = error, True
+        self.fail(error)
 
     def close(self) -> None:
         if self._closing:
@@ -173,8 +185,7 @@ class Service:
             if link.pending and not link.finished:
                 self._held_back.add(link)  # decrypted already, no selector sees the rest; other links come first
         except PeerError as error:
-            link.finished = True
-            self.fail(PeerError(f"{error} at '{self.step}'"))
+            self._lose(link, PeerError(f"{error} at '{self.step}'"))
 
     def _take(self, link: Link, frame: Frame) -> None:
         if link.finished:
@@ -188,9 +199,9 @@ class Service:
         elif frame.kind is Kind.BYE:
             link.finished, link.farewell = True, frame.label
         elif frame.kind is Kind.ABORT:
-            link.finished = True
             link.shut()  # it waits for that: it has nothing more to say, and nothing more is for it
-            self.fail(PeerError(told((self._me, *(link.peer for link in self._links)), link.peer, frame.label)))
+            everybody = (self._me, *(link.peer for link in self._links))
+            self._lose(link, PeerError(told(everybody, link.peer, frame.label)))
 
     def _check_silence(self, now: float) -> None:
         for link in self._links:
@@ -201,5 +212,4 @@ class Service:
             if not link.wants_read:
                 link.heard = now  # its heartbeats stand behind what we have not taken yet
             if now - link.heard > self._deadline:
-                link.finished = True  # nobody waits for it any more
-                self.fail(PeerError(f"{link.peer} is silent for {self._deadline:g} s at '{self.step}'"))
+                self._lose(link, PeerError(f"{link.peer} is silent for {self._deadline:g} s at '{self.step}'"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from launch.jobfile.endpoints import Endpoint
 from launch.jobfile.fields import JobError
 from launch.keys import make_keys
 from launch.tasks.data_release import ReleaseTask
-from launch.tasks.exclusions import check_excluded, exclude
+from launch.tasks.exclusions import check_excluded, excluding
 from protocols.data_release.plan import ReleasePlan
 from protocols.data_release.protocol import script
 from protocols.functional.plan import Plan
-from smpc import InputError
+from smpc import InputError, PeerError
+from smpc.coin_tossing import CoinTossError
 from smpc.transcript import full_table
 from tests.launch.jobs import Raw, valid_job, write_job
 
@@ -150,23 +152,62 @@ def test_everything_is_known_before_a_run(tmp_path: Path, method: str) -> None:
 
 
 def test_who_failed_a_toss_is_kept_out_of_later_jobs(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},1,1\n" for i in range(20)))
     path = job_with(tmp_path)
-    task = task_of(path)
-    task.prepare("a")
-    exclude(path, task.parties[1], "b opened another value")
-    for me in ("a", "b", "server"):
-        with pytest.raises(JobError, match=r"job.excluded: b is excluded \(b opened another value\); leave it out"):
-            task.prepare(me)
+    parties = task_of(path).parties
+    check_excluded(path, parties)
+    failed_toss(path, parties, "b")
+    with pytest.raises(JobError, match=r"job.excluded: b is excluded \(it was late: nothing is .*\); leave it out of"):
+        check_excluded(path, parties)
     (tmp_path / "job.excluded").write_text("\n")
-    task.prepare("a")
+    check_excluded(path, parties)
+
+
+def failed_toss(path: Path, parties: Sequence[Endpoint], *at_fault: str) -> None:
+    with pytest.raises(CoinTossError, match="it was late"), excluding(path, parties):
+        raise CoinTossError(at_fault, "it was late")
+
+
+def test_whoever_was_not_seen_at_fault_is_not_listed(tmp_path: Path) -> None:
+    path = job_with(tmp_path)
+    parties = task_of(path).parties
+    failed_toss(path, parties)
+    with pytest.raises(PeerError, match="b stopped"), excluding(path, parties):
+        raise PeerError("b stopped")
+    assert not (tmp_path / "job.excluded").exists()
+    failed_toss(path, parties, "a", "b", "nobody")
+    assert [line.split()[0] for line in (tmp_path / "job.excluded").read_text().splitlines()] == ["a", "b"]
+
+
+def test_a_list_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    path, listed = job_with(tmp_path), tmp_path / "job.excluded"
+    listed.write_bytes(b"b - caf\xe9\n")
+    with pytest.raises(JobError, match=r"job.excluded: cannot be read \(it is no UTF-8 text\)"):
+        check_excluded(path, task_of(path).parties)
+    listed.unlink()
+    listed.mkdir()
+    with pytest.raises(JobError, match=r"job.excluded: cannot be read \(Is a directory\)"):
+        check_excluded(path, task_of(path).parties)
+    listed.rmdir()
+    listed.write_text("b - \x1b[2J\x07gone\n")
+    with pytest.raises(JobError, match=r"b is excluded \(\[2Jgone\)"):
+        check_excluded(path, task_of(path).parties)
+
+
+def test_a_list_that_cannot_be_written_leaves_the_error_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = job_with(tmp_path)
+    (tmp_path / "job.excluded").mkdir()
+    failed_toss(path, task_of(path).parties, "b")
+    said = capsys.readouterr().err
+    assert said.endswith("job.excluded: cannot be written (Is a directory); keep b out of later jobs\n")
 
 
 def test_another_name_on_the_same_certificate_does_not_help(tmp_path: Path) -> None:
     _, certificate = make_keys("mallory", tmp_path)
     _, other = make_keys("carol", tmp_path)
     path = tmp_path / "job.toml"
-    exclude(path, Endpoint("mallory", None, certificate), "late")
+    failed_toss(path, [Endpoint("mallory", None, certificate)], "mallory")
     with pytest.raises(JobError, match="nina is excluded"):
         check_excluded(path, [Endpoint("carol", None, other), Endpoint("nina", None, certificate)])
     with pytest.raises(JobError, match="mallory is excluded"):

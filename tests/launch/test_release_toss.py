@@ -10,8 +10,9 @@ import pytest
 from launch.job import load_job
 from launch.jobfile.fields import JobError
 from launch.tasks.data_release import RELEASED
-from smpc import coin_tossing
-from smpc.coin_tossing import CoinTossError
+from launch.tasks.exclusions import check_excluded, excluding
+from smpc.coin_tossing import CoinTossError, _Toss
+from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.errors import PeerError
 from smpc.transcript import OPENING
@@ -37,7 +38,12 @@ def outcomes(path: Path) -> dict[str, Any]:
 
     def work(name: str) -> Any:
         mine = job.task.prepare(name)
-        return lambda network, agreement: job.task.run(job.cast, network, agreement, mine)
+
+        def part(network: Network, agreement: Agreement) -> Any:
+            with excluding(path, job.task.parties):
+                return job.task.run(job.cast, network, agreement, mine)
+
+        return part
 
     facts = {name: {"rows": "50"} for name in ("p0", "p1")}
     everyone = Participants(job.cast, facts=facts, deadline=5.0)
@@ -59,21 +65,21 @@ def test_who_opens_another_value_ends_on_the_others_list_and_in_no_later_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = job_of(tmp_path)
-    exchange = coin_tossing._exchange
+    send = _Toss._send
 
-    def cheating(network: Network, others: Any, label: str, message: bytes, size: int) -> dict[str, bytes]:
-        if network.me == "p1" and label == OPENING:
-            message = bytes(size)
-        return exchange(network, others, label, message, size)
+    def cheating(toss: _Toss, step: str, message: bytes) -> float:
+        if toss._network.me == "p1" and step == OPENING:
+            message = bytes(len(message))
+        return send(toss, step, message)
 
-    monkeypatch.setattr(coin_tossing, "_exchange", cheating)
+    monkeypatch.setattr(_Toss, "_send", cheating)
     found = outcomes(path)
-    assert isinstance(found["p0"], CoinTossError) and found["p0"].party == "p1"
+    assert isinstance(found["p0"], CoinTossError) and found["p0"].at_fault == ("p1",)
     assert all(isinstance(error, PeerError) for error in found.values())  # nobody has files
     line = (tmp_path / "job.excluded").read_text()
     assert line.startswith("p1 - p1 opened another value than it had committed to")
     monkeypatch.undo()
     with pytest.raises(JobError, match="p1 is excluded"):
-        load_job(path).task.prepare("p0")
+        check_excluded(path, load_job(path).task.parties)
     (tmp_path / "job.excluded").unlink()
     assert set(outcomes(path)) == {"p0", "p1", "server"}

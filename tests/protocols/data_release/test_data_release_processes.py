@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from launch.pool import TaskFailed
 from protocols.data_release.plan import ReleasePlan
 from protocols.data_release.protocol import release
-from smpc import Cast, ClearSession, coin_tossing
+from smpc import Cast, ClearSession, PeerError, coin_tossing
 from smpc.values import value_of
 from tests.support import held, schema, tables, words_of
 
@@ -66,3 +67,27 @@ def test_who_opens_another_value_is_named_and_nobody_releases(pools: Any) -> Non
     told = str(caught.value)
     assert "p2 opened another value than it had committed to: nothing is released; leave p2 out" in told
     assert "server:" in told  # nobody came to an end
+
+
+def stopping_task(s: Any, of: Any, values: Mapping[str, Any]) -> Any:
+    """p2 reads the others' openings and leaves with a line that blames p0. The others: whom they saw at fault."""
+    if s.me == "p2":
+
+        def leave(toss: coin_tossing._Toss, own: bytes) -> Any:
+            toss._listen("opening", time.monotonic(), 3)
+            assert len(toss._heard["opening"]) == 2
+            raise PeerError("p0 is silent for 5 s at 'coin toss: opening'")
+
+        coin_tossing._Toss._open = leave
+    try:
+        return release(s, held(s, values), plan_of(of, "rmgm"), "r").model.values
+    except coin_tossing.CoinTossError as error:
+        raise PeerError(f"at fault: {error.at_fault}") from None
+
+
+def test_who_reads_the_openings_and_leaves_is_at_fault_whomever_it_blames(pools: Any) -> None:
+    of = schema(300, {"p0": 2, "p1": 1, "p2": 3}, "p1")
+    with pytest.raises(TaskFailed) as caught:
+        pools.run(3, stopping_task, of=of, values=tables(of))
+    told = str(caught.value)
+    assert told.count("at fault: ('p2',)") >= 2 and "at fault: ('p0'" not in told and "at fault: ('p1'" not in told

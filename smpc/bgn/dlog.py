@@ -5,7 +5,7 @@ point, the real part of an element of GT), so that n entries cover 2 n + 1 integ
 middle outwards. Every hit is verified; a value outside the bound is None, always, however it would be found. The time
 depends on the value, and those who wait for it see the time. So every mode searches a sum with the draws of all its
 contributors, the searcher's own too: what the time tells is post-processing of the opened value, even for somebody who
-knows some of the draws. A value opened `unprotected` has no draw; its time tells of the value itself.
+knows some of the draws. For a value opened `unprotected`, which has no draw, the window is searched to its end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import hashlib
 import math
 import os
 import tempfile
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -64,18 +65,30 @@ class DiscreteLog:
         stride = group.power(group.generator, 2 * self.steps + 1)
         self._strides = (group.inverse(stride), stride)
 
-    def __call__(self, elements: Elements) -> list[int | None]:
+    def __call__(self, elements: Elements, *, to_the_end: bool = False) -> list[int | None]:
         """The logarithms of (n, words); None outside the bound. Cost: up to bound / steps operations each."""
-        return [self._search(element) for element in elements]
+        return [self._search(element, to_the_end) for element in elements]
 
-    def all_of(self, elements: Elements) -> Integers:
-        """The logarithms of (n, words); raises OutOfWindow unless all lie within the bound."""
-        values = [value for value in self(elements) if value is not None]
+    def all_of(self, elements: Elements, *, to_the_end: bool) -> Integers:
+        """The logarithms of (n, words); raises OutOfWindow unless all lie within the bound.
+
+        `to_the_end`: the same work for every value.
+        """
+        values = [value for value in self(elements, to_the_end=to_the_end) if value is not None]
         if len(values) < len(elements):
             raise OutOfWindow
         return np.array(values, dtype=np.int64)
 
-    def _search(self, element: Elements) -> int | None:
+    def _search(self, element: Elements, to_the_end: bool) -> int | None:
+        found = self._found(element)
+        value = next(found, None)
+        if to_the_end:
+            for _ in found:
+                pass
+        return value if value is not None and abs(value) <= self.bound else None
+
+    def _found(self, element: Elements) -> Iterator[int]:
+        """The logarithm, as soon as the walk is there, up to half a giant step beyond the bound."""
         width = 2 * self.steps + 1
         reach = (self.bound + self.steps) // width  # giant steps to each side
         ends = [element, element]
@@ -85,10 +98,8 @@ class DiscreteLog:
                 walk = _walk(self.group, ends[side], self._strides[side], count + 1)
                 ends[side] = walk[-1]
                 for place, step in self._hits(walk[:-1]):
-                    value = self._verified(element, sign * (start + place) * width, step)
-                    if value is not None:
-                        return value if abs(value) <= self.bound else None
-        return None
+                    for rest in self._verified(walk[place], step):
+                        yield sign * (start + place) * width + rest
 
     def _hits(self, walk: Elements) -> list[tuple[int, int]]:
         """(place in the walk, baby step) of every entry whose key is in the table."""
@@ -98,11 +109,14 @@ class DiscreteLog:
         found = np.flatnonzero(self._keys[places] == keys[order])
         return [(int(order[i]), int(self._order[places[i]])) for i in found]
 
-    def _verified(self, element: Elements, middle: int, step: int) -> int | None:
-        for value in (middle + step, middle - step):
-            if self.group.equal(self.group.power(self.group.generator, value), element):
-                return value
-        return None
+    def _verified(self, element: Elements, step: int) -> list[int]:
+        """Which of step and -step is the element's logarithm, if any."""
+        power = self.group.power(self.group.generator, step)
+        return [
+            sign * step
+            for sign, candidate in ((1, power), (-1, self.group.inverse(power)))
+            if self.group.equal(candidate, element)
+        ]
 
 
 def _keys(group: Group, elements: Elements) -> npt.NDArray[np.uint64]:

@@ -63,7 +63,7 @@ class LinearMode(Mode):
         for name in part.peers:
             self._public[name] = read_key(G1, part.receive(name, KEYS, (key_bytes(G1),)), part.nonce, name)
 
-    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
+    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
         if columns is None:
             return {}
         part, receivers = self.part, _receivers(plan, self.part.me)
@@ -71,7 +71,7 @@ class LinearMode(Mode):
         if receivers and self._encryptor is None:
             self._encryptor = Encryptor(G1, self._secret.public)
         stream = Upload(part, receivers, {G1: self._encryptor} if receivers and self._encryptor else {})
-        sums = {k: PlainProducts(plan.widths[k], len(columns)) for k in senders}
+        sums = {k: PlainProducts(plan.widths[k], len(columns), bound, self._public[k], part.random) for k in senders}
         for rows in message_rows(plan):
             stream.send(columns[:, rows])
             for k, total in sums.items():
@@ -96,7 +96,7 @@ class LinearMode(Mode):
                 noise = entries.draws_of(k, draws, places)
                 noisy = linear.add_noise(sums, self._secret.public, noise, part.random)
                 powers = linear.decrypt(noisy, self._secret.exponent)
-                values[places] = DiscreteLog(G1, entries.reach).all_of(powers)
+                values[places] = DiscreteLog(G1, entries.reach).all_of(powers, to_the_end=entries.noise is None)
         return values
 
     @staticmethod

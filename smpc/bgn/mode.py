@@ -79,8 +79,11 @@ class Mode(ABC):
         """Make and publish keys, with proofs. PeerError names whoever publishes one that is not proven."""
 
     @abstractmethod
-    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
-        """The encrypted sums of the pairs that this participant keeps; `columns` (width, rows) are its own, if any."""
+    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
+        """The encrypted sums of the pairs that this participant keeps.
+
+        `columns` (width, rows) are its own, if any, within +-bound: the caller has checked them.
+        """
 
     @abstractmethod
     def open(self, entries: Entries, draws: Integers | None, to: str, session: bytes) -> Integers:

@@ -72,7 +72,7 @@ class PairMode(Mode):
                 group: read_key(group, key, part.nonce, name) for group, key in zip(_GROUPS, received, strict=True)
             }
 
-    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
+    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
         if self.part.is_server:
             return multiply(self.part, plan)
         if columns is not None:
@@ -100,7 +100,7 @@ class PairMode(Mode):
                 self.part.network.send(l, PARTIAL, partial.encode())
         for k, l, places in pairs:
             if l == me:
-                values[places] = self._finish(k, places, entries.reach, session)
+                values[places] = self._finish(k, places, entries, session)
         return values
 
     def _noisy(self, sender: str, label: str, pair: Pair, noise: list[int]) -> Elements:
@@ -108,11 +108,11 @@ class PairMode(Mode):
         key = TargetKey(self._public[pair[0]][G1], self._public[pair[1]][G2])
         return key.add(read_ciphertexts(received, len(noise), what=f"{sender}: {label}"), noise, self.part.random)
 
-    def _finish(self, k: str, places: Indices, reach: int, session: bytes) -> Integers:
+    def _finish(self, k: str, places: Indices, entries: Entries, session: bytes) -> Integers:
         message = self.part.receive(k, PARTIAL, (partial_bytes(len(places)),))
         partial = Partial.decode(message, len(places), what=f"{k}: {PARTIAL}")
         powers = finish(partial, self._public[k][G1], self._secrets[G2], session, k)
-        return DiscreteLog(GT, reach).all_of(powers)
+        return DiscreteLog(GT, entries.reach).all_of(powers, to_the_end=entries.noise is None)
 
     @staticmethod
     def teller(k: str, l: str, to: str) -> str:

@@ -19,7 +19,6 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import G1, G2, GT, Elements, Encoded, Group, pairing
-from smpc.bgn.mcl import ORDER
 from smpc.bgn.scalars import random_exponents, random_scalars
 from smpc.bgn.threads import on_all_cores, row_blocks
 from smpc.errors import InputError
@@ -30,13 +29,17 @@ _ROWS = 64  # at once: their table entries stay in the cache
 
 
 class FixedBase:
-    """Multiples of one point by byte-sized digits: entry (w, d) is (d 256^w - offset at w = 0) times the point."""
+    """Multiples of one point by byte-sized digits, less `offset` times the point.
+
+    Entry (w, d) is (d + 1) 256^w times the point; those with w = 0 make up for the offset and for what is too much in
+    all others. So no entry is neutral, as zero digits' would be: adding a neutral point is quick, its time tells.
+    """
 
     def __init__(self, group: Group, point: Elements, windows: int, offset: int = 0) -> None:
         table = np.empty((windows, 256, group.words), np.uint64)
         for w in range(windows):
             step = group.power(point, 256**w)
-            table[w, 0] = group.power(point, -offset) if w == 0 else group.identity()
+            table[w, 0] = step if w else group.power(point, -offset - sum(256**i for i in range(1, windows)))
             for d in range(1, 256):
                 table[w, d] = group.op(table[w, d - 1], step)
         self.table = group.affine(table)
@@ -72,7 +75,8 @@ class Encryptor:
         plain = (values + limit).astype("<u4").view(np.uint8).reshape(columns, rows, 4)
 
         def encrypt_block(place: tuple[int, slice]) -> None:
-            terms = [self._key.terms(secrets[place]), self._plain.terms(plain[place])]
+            # added from the last to the first: the sum is random before the plaintext, which can be 0, joins it
+            terms = [self._plain.terms(plain[place]), self._key.terms(secrets[place])]
             out[place[0], 0, place[1]] = self.group.sums(np.concatenate(terms, axis=1))
             out[place[0], 1, place[1]] = self.group.sums(self._generator.terms(secrets[place]))
 
@@ -97,12 +101,14 @@ class TargetKey:
 
         Cost: 7 powers in GT a value.
         """
-        g, count = GT.generator, len(values)
-        a, b, c = (random_exponents(random, count) for _ in range(3))
-        s = GT.power(g, [int(value) for value in values])
-        for base, exponents in zip(self._bases, (a, b, [ORDER - exponent for exponent in c]), strict=True):
-            s = GT.op(s, GT.power(base, exponents))
-        return np.stack([s, GT.power(g, b), GT.power(g, a), GT.power(g, c)], axis=1)
+        a, b, c = (random_exponents(random, len(values)) for _ in range(3))
+        t, u, v = (GT.power(GT.generator, exponents) for exponents in (b, a, c))
+        # a power's time tells its exponent's size: g^(m + x a) is g^(m - a b) (g^x t)^a, as t = g^b
+        masked = [int(value) - i * j for value, i, j in zip(values, a, b, strict=True)]
+        x_base, y_base, xy_base = self._bases
+        s = GT.op(GT.power(GT.generator, masked), GT.power(GT.op(x_base, t), a))
+        s = GT.op(s, GT.op(GT.power(y_base, b), GT.inverse(GT.power(xy_base, c))))
+        return np.stack([s, t, u, v], axis=1)
 
     def add(self, ciphertexts: Elements, values: Sequence[int], random: RandomWords) -> Elements:
         """Ciphertexts (n, 4, words) of the sums; fresh in all three exponents, hence unlinkable. Zeros re-randomise."""

@@ -112,7 +112,7 @@ class ThresholdMode(Mode):
 
     # products, as in `pair` but under the joint keys
 
-    def multiply(self, plan: ProductPlan, columns: Integers | None) -> Mapping[Pair, Elements]:
+    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
         if self.part.is_server:
             return multiply(self.part, plan)
         if columns is not None:
@@ -136,7 +136,8 @@ class ThresholdMode(Mode):
             self.part.network.send(self.part.cast.parties[0], SUMS, GT.encode(np.concatenate(sums)))
         final = self._final_sums(entries.draws_of(self.part.me, draws, places), to)
         if self.part.me == to:
-            values[places] = DiscreteLog(GT, entries.reach).all_of(self._collect(final, session))
+            powers = self._collect(final, session)
+            values[places] = DiscreteLog(GT, entries.reach).all_of(powers, to_the_end=entries.noise is None)
         elif self.part.me in _quorum(self.part.cast):
             first = threshold.first_round(final, self._keys, session)
             self.part.network.send(to, PARTIAL, self._answer(first))

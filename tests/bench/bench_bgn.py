@@ -155,7 +155,7 @@ def measure(folder: Path) -> tuple[UnitCosts, list[Bar], Bench]:
     alone, both = fastest(lambda: multiply(a, b, 1), lambda: multiply(a, b, 2))
 
     def plain() -> Elements:
-        products = linear.PlainProducts(1, 1)
+        products = linear.PlainProducts(1, 1, 2**BITS, bench.x.public, RANDOM)
         products.add(a, other, 1)
         return products.result()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +17,8 @@ from tests.bgn.support import RANDOM, columns, exact, parties
 
 def sums(first: Integers, second: Integers, *, block: int, threads: int | None = None) -> Elements:
     k, _ = parties()
-    products = PlainProducts(len(first), len(second))
+    bound = int(np.abs(second).max())
+    products = PlainProducts(len(first), len(second), bound, k.secret.public, RANDOM)
     for start in range(0, first.shape[1], block):
         rows = slice(start, start + block)
         products.add(k.encryptor.encrypt(first[:, rows], RANDOM), second[:, rows], threads)
@@ -59,15 +58,15 @@ def test_columns_of_zeros_and_of_the_most_negative_digit() -> None:
     assert G1.equal(opened, G1.power(G1.generator, exact(first, second)))
 
 
-def test_k_recognises_its_own_randomness_unless_the_sum_is_made_fresh(tmp_path: Path) -> None:
-    """k knows the T of every row: the unfresh sum's T tests guesses of l's column."""
+def test_k_recognises_its_own_randomness_unless_the_sum_is_made_fresh() -> None:
+    """k knows the T of every row: a plain sum's T tests guesses of l's column."""
     k, _ = parties()
     column = np.eye(1, 6, 4, dtype=np.int64)
     uploaded = k.encryptor.encrypt(np.ones((1, 6), np.int64), RANDOM)
-    products = PlainProducts(1, 1)
+    unfresh = G1.sums(uploaded[0][:, column[0] == 1])[None]
+    products = PlainProducts(1, 1, 1, k.secret.public, RANDOM)
     products.add(uploaded, column)
-    unfresh = products.result()
-    fresh = linear.add_noise(unfresh, k.secret.public, [0], RANDOM)
+    fresh = linear.add_noise(products.result(), k.secret.public, [0], RANDOM)
 
     def guessed(ciphertexts: Elements) -> list[int]:
         return [row for row in range(6) if G1.equal(ciphertexts[0, 1], uploaded[0, 1, row])]

@@ -71,8 +71,8 @@ class ClearSession(Session):
     ) -> Integers:
         return f(share, *(value_of(values[self.cast.parties[0]]) for values in common))
 
-    def _square(self, share: Integers) -> Integers:
-        return share * share
+    def _square(self, shared: Shared) -> Integers:
+        return np.asarray(shared.share * shared.share)
 
     def _argmax(self, shared: Shared) -> Integers:
         return np.asarray(np.argmax(shared.share, axis=0), dtype=np.int64)

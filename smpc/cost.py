@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from mechanisms.joint_laplace import WORD, JointLaplace
 from smpc.engine.frames import HEADER
 from smpc.products import MASKED, ProductPlan
-
-Shape = tuple[int, ...]
 
 RECORD_BYTES = 16384  # TLS 1.3
 RECORD_OVERHEAD = 22  # header, content type, tag
@@ -39,28 +36,6 @@ def product_bytes(plan: ProductPlan, party: str) -> int:
 def message_bytes(label: str, shape: Sequence[int], size: int = 8) -> int:
     """Bytes of an array of this shape, `size` bytes an element, sent under `label`: 8 in the ring and for float64."""
     return frame_bytes(label, len(shape), size * math.prod(shape))
-
-
-def joint_noise_tuples(law: JointLaplace, count: int) -> list[tuple[str, tuple[Shape, ...]]]:
-    """The dealer's tuples for one piece of joint draws, in order: kind and the factors' shapes."""
-    planes, digits, words = law.shape(count)
-    half = planes // 2
-    tuples: list[tuple[str, tuple[Shape, ...]]] = [("binary", ((half, digits, words), (half, digits, words)))]
-    while half > 1:
-        half //= 2
-        tuples.append(("binary", ((1, half, digits, words), (2, half, digits, words))))
-    return [*tuples, ("B2A", ((digits, words * WORD),))]
-
-
-def joint_noise_bytes(law: JointLaplace, count: int) -> int:
-    """Bytes that a party sends each other one for `count` joint draws: one message in each of 7 rounds a piece."""
-    total = 0
-    for size in law.pieces(count):
-        planes, digits, words = law.shape(size)
-        masked = [planes, *(3 * planes >> level for level in range(2, 7))]  # planes in the tree's rounds: 64, 48, .., 3
-        total += sum(frame_bytes("all_gather", 1, 8 * digits * words * opened) for opened in masked)
-        total += frame_bytes("all_gather", 2, 8 * digits * words)
-    return total
 
 
 def peak_memory() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,23 +17,22 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc import openings
 from smpc.cast import Cast
-from smpc.coin_tossing import message_sizes
-from smpc.cost import joint_noise_bytes, joint_noise_tuples, message_bytes, product_bytes
+from smpc.coin_tossing import OPENING_BYTES, POINT_BYTES
+from smpc.cost import message_bytes, product_bytes
 from smpc.engine import public_json
 from smpc.engine.frames import MAX_PAYLOAD
 from smpc.errors import InputError
+from smpc.openings import Opening
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.session import Session
+from smpc.transcript import COMMITMENT, ECHO, OPENING
 from smpc.values import Held, Noise, Posted, Shared
 
 T = TypeVar("T")
 Route = tuple[str, str]  # from, to
-
-
-class UnknownCost(NotImplementedError):
-    """A step whose cost depends on more than public sizes, or that has no formula."""
 
 
 class Forecast(Session):
@@ -104,33 +104,36 @@ class Forecast(Session):
     def _linear(self, share: Any, f: Callable[..., Integers], common: Sequence[Mapping[str, Held[Any]]]) -> None:
         """Local."""
 
-    def _square(self, share: Any) -> None:
-        raise UnknownCost("squares of shares have no cost formula yet")
+    def _open(self, rounds: Sequence[Opening]) -> None:
+        """What the dealer is asked and answers, and what the parties tell each other."""
+        first, dealer = self.cast.parties[0], str(self.cast.dealer)
+        for opening in rounds:
+            sizes = [list(shape) for shape in opening.factors]
+            self._ask(opening.kind, sizes=sizes, operation="mul", options={})
+            self._message(dealer, first, opening.correction, "correction")
+            for party, other in permutations(self.cast.parties, 2):
+                self._count(party, other, opening.bytes)
+
+    def _square(self, shared: Shared) -> None:
+        self._open(openings.square(shared.shape))
 
     def _argmax(self, shared: Shared) -> None:
-        raise UnknownCost("comparisons of shares have no cost formula yet")
+        rows, *shape = shared.shape
+        for _ in range(rows - 1):
+            self._open(openings.comparison(tuple(shape), len(self.cast.parties)))
 
     def _add_noise(self, share: Any, noise: Noise) -> Any:
         """Local."""
 
     def _add_joint_noise(self, shared: Shared, mechanism: JointLaplace) -> None:
-        count = math.prod(shared.shape)
-        first, dealer = self.cast.parties[0], str(self.cast.dealer)
-        for size in mechanism.pieces(count):
-            for kind, shapes in joint_noise_tuples(mechanism, size):
-                self._ask(kind, sizes=[list(shape) for shape in shapes], operation="mul", options={})
-                self._message(dealer, first, np.broadcast_shapes(*shapes), "correction")
-        for party in self.cast.parties:
-            for other in self.cast.parties:
-                if other != party:
-                    self._count(party, other, joint_noise_bytes(mechanism, count))
+        for size in mechanism.pieces(math.prod(shared.shape)):
+            self._open(openings.joint_noise(mechanism, size))
 
     def _toss(self) -> dict[str, Held[bytes]]:
-        for label, size in message_sizes(len(self.cast.parties)).items():
-            for party in self.cast.parties:
-                for other in self.cast.parties:
-                    if other != party:
-                        self._count(party, other, message_bytes(label, (size,), 1))
+        sizes = {COMMITMENT: POINT_BYTES, ECHO: POINT_BYTES * len(self.cast.parties), OPENING: OPENING_BYTES}
+        for label, size in sizes.items():
+            for party, other in permutations(self.cast.parties, 2):
+                self._count(party, other, message_bytes(label, (size,), 1))
         return {party: Held(party) for party in self.cast.parties}
 
     def _reveal(self, shared: Shared, to: str) -> Held[Integers]:
@@ -140,7 +143,12 @@ class Forecast(Session):
         return Held(to)
 
     def _check_zero(self, shared: Shared) -> bool:
-        raise UnknownCost("comparisons of shares have no cost formula yet")
+        parties = self.cast.parties
+        self._open(openings.any_nonzero(math.prod(shared.shape), len(parties)))
+        for party, other in permutations(parties, 2):
+            self._message(party, other, (), "all_gather")
+        self._message(parties[0], self.cast.server, (1,), "bit")
+        return True
 
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
         if held.holder != to:

@@ -110,7 +110,7 @@ class BgnSession(NetworkSession):
             self.phase("multiply" if own is None else "upload"),
             self.counted("product", predicted, self.network.peers),
         ):
-            return self._mode.multiply(plan, own, one)
+            return self._mode.multiply(plan, own)
 
     # values by holder
 
@@ -132,7 +132,7 @@ class BgnSession(NetworkSession):
     def _adopt(self, shares: Mapping[str, Held[Integers]]) -> Entries:
         raise _unsupported("adopt")
 
-    def _square(self, share: Entries) -> Entries:
+    def _square(self, shared: Shared) -> Entries:
         raise _unsupported("square")
 
     def _argmax(self, shared: Shared) -> Entries:

@@ -30,7 +30,7 @@ import torch
 
 from mechanisms.joint_laplace import WORD, JointLaplace, pack, unpack
 from mechanisms.randomness import RandomWords
-from smpc.cost import joint_noise_tuples
+from smpc import openings
 from smpc.engine.compat import load_crypten
 from smpc.engine.provider import DealerProvider
 from smpc.ring import Integers
@@ -54,8 +54,7 @@ def joint_draws(law: JointLaplace, count: int, random: RandomWords, provider: De
 
 def _ask(provider: DealerProvider, law: JointLaplace, pieces: Sequence[int]) -> None:
     for size in pieces:
-        for kind, shapes in joint_noise_tuples(law, size):
-            provider.ask_ahead(kind, *shapes)
+        provider.ask_ahead(openings.joint_noise(law, size))
 
 
 def _below(words: Any, thresholds: torch.Tensor) -> Any:

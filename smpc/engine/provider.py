@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from smpc.engine.network import Network
 from smpc.engine.requests import Requests
 from smpc.engine.tuples import product_shape, shares
 from smpc.errors import SmpcError
+from smpc.openings import Opening
 
 load_crypten()
 from crypten.mpc.primitives import ArithmeticSharedTensor, BinarySharedTensor  # noqa: E402  needs the alias first
@@ -43,12 +45,12 @@ class DealerProvider(TupleProvider):
         self._requests = requests
         self._ahead: deque[_Request] = deque()
 
-    def ask_ahead(self, kind: str, *sizes: tuple[int, ...]) -> None:
-        """Have the dealer make a tuple that is used later: no data is needed, so nobody waits for it then.
+    def ask_ahead(self, openings: Sequence[Opening]) -> None:
+        """Have the dealer make tuples that are used later: no data is needed, so nobody waits for them then.
 
         All that is asked ahead must be used first, in this order.
         """
-        self._ahead.append(self._ask(kind, [*sizes], "mul", {}))
+        self._ahead += [self._ask(opening.kind, [*opening.factors], "mul", {}) for opening in openings]
 
     def _ask(self, kind: str, sizes: list[tuple[int, ...]], op: str, options: dict[str, Any]) -> _Request:
         result = product_shape(sizes, op, options) if len(sizes) == 2 else sizes[0]

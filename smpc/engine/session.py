@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,14 +11,16 @@ import numpy.typing as npt
 
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords
+from smpc import openings
 from smpc.cast import Cast
-from smpc.cost import joint_noise_bytes, product_bytes
+from smpc.cost import product_bytes
 from smpc.engine.crossproduct import Correlation, multiply
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.network_session import NetworkSession
 from smpc.engine.requests import Requests
 from smpc.engine.sharing import Sharing
+from smpc.openings import Opening
 from smpc.products import ProductPlan, own_gram, places
 from smpc.ring import Integers
 from smpc.values import Held, Noise, Shared, value_of
@@ -73,6 +76,13 @@ class CryptenSession(NetworkSession):
         with self.counted("product", product_bytes(plan, self.me), plan.partners(self.me)):
             return multiply(self.network, str(self.cast.dealer), self._seed, correlation, columns)
 
+    @contextmanager
+    def _opening(self, operation: str, rounds: Sequence[Opening]) -> Iterator[None]:
+        """Set what this party sends the others inside the block beside what these rounds say."""
+        peers = [name for name in self.cast.parties if name != self.me]
+        with self.counted(operation, len(peers) * openings.sent_bytes(rounds), peers):
+            yield
+
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any:
         if not self.is_party:
             return None
@@ -122,13 +132,14 @@ class CryptenSession(NetworkSession):
             return None
         return self._tensor(f(self._integers(share), *(value_of(values[self.me]) for values in common)))
 
-    def _square(self, share: Any) -> Any:
+    def _square(self, shared: Shared) -> Any:
         """x - r is opened between the parties, r uniform: x^2 = r^2 + 2 r (x - r) + (x - r)^2. No truncation."""
         if not self.is_party:
             return None
-        x = self._integers(share)
-        r, squared = (self._integers(mask) for mask in self._provider.square(x.shape))
-        opened = np.asarray(self._tensor(x - r).reveal().numpy(), dtype=np.int64)
+        x = self._integers(shared.share)
+        with self._opening("square", openings.square(x.shape)):
+            r, squared = (self._integers(mask) for mask in self._provider.square(x.shape))
+            opened = np.asarray(self._tensor(x - r).reveal().numpy(), dtype=np.int64)
         result = squared + 2 * r * opened
         return self._tensor(result + opened * opened if self.me == self.cast.parties[0] else result)
 
@@ -140,10 +151,13 @@ class CryptenSession(NetworkSession):
 
         best, *rest = (MPCTensor.from_shares(row, precision=0) for row in shared.share.share)
         place = best * 0
+        rounds = openings.comparison(shared.shape[1:], len(self.cast.parties))
         for number, row in enumerate(rest, 1):
-            stays = best >= row
-            best = row + stays * (best - row)
-            place = number + stays * (place - number)
+            with self._opening("argmax", rounds):
+                self._provider.ask_ahead(rounds)
+                stays = best >= row
+                best = row + stays * (best - row)
+                place = number + stays * (place - number)
         return self._tensor(place.share.numpy())
 
     def _add_noise(self, share: Any, noise: Noise) -> Any:
@@ -158,9 +172,9 @@ class CryptenSession(NetworkSession):
         from smpc.engine.joint_noise import joint_draws
 
         share = self._integers(shared.share)
-        peers = [name for name in self.cast.parties if name != self.me]
         first = self.me == self.cast.parties[0]
-        with self.counted("joint noise", len(peers) * joint_noise_bytes(mechanism, share.size), peers):
+        rounds = [o for size in mechanism.pieces(share.size) for o in openings.joint_noise(mechanism, size)]
+        with self._opening("joint noise", rounds):
             noise = joint_draws(mechanism, share.size, self._own_random, self._provider, first)
         return self._tensor(share + noise.reshape(share.shape))
 
@@ -185,7 +199,10 @@ class CryptenSession(NetworkSession):
         from crypten.mpc import MPCTensor
 
         tensor = MPCTensor.from_shares(shared.share.share.reshape(-1), precision=0)
-        different = (tensor != 0).sum() > 0
+        rounds = openings.any_nonzero(tensor.nelement(), len(self.cast.parties))
+        with self._opening("check_zero", rounds):
+            self._provider.ask_ahead(rounds)
+            different = (tensor != 0).sum() > 0
         zero = int(different.reveal()) == 0
         if self.me == self.cast.parties[0]:
             self.network.send(self.cast.server, "bit", np.array([zero], dtype=np.int64))

@@ -145,7 +145,7 @@ def test_a_value_above_its_bound_stops_its_owner_before_encryption(keys: Keys) -
 def test_what_the_backend_cannot_do_is_refused_before_anything_is_sent(three: Pool) -> None:
     for messages in three.run(tasks.refused).values():
         assert messages[0].startswith("InputError: total: the bgn backend")
-        assert messages[1].startswith("InputError: check_zero: the bgn backend")
+        assert messages[1].startswith("InputError: check_zero: works on additive shares, which need a dealer")
         assert messages[2].startswith("InputError: noise of bob on values of others")
         assert messages[3].startswith(
             "InputError: fraction_bits = 3: a sum over 2 rows with its noise can leave the window"

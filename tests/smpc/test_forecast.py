@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from protocols.functional.plan import Plan
 from protocols.functional.protocol import fit
-from smpc import Cast, Held
+from smpc import Cast, Held, openings
 from smpc.errors import InputError
-from smpc.forecast import Forecast, UnknownCost
+from smpc.forecast import Forecast
+from tests.bench.barrier import together
 from tests.harness import Sessions
 from tests.support import clear_fit, held, schema, tables
 
@@ -65,6 +68,68 @@ def test_a_toss_costs_what_is_forecast() -> None:
             assert counted == session.bytes.get((sender, receiver), 0)
 
 
+def joint_operation(s: Any, verb: str, shape: tuple[int, ...], value: int) -> Any:
+    everything = np.full(shape, value)
+    shared = s.share(Held("p0", everything if getattr(s, "me", "p0") == "p0" else None), shape)
+    return s.check_zero(shared, message="zeros") if verb == "check_zero" else getattr(s, verb)(shared)
+
+
+def operation_task(s: Any, verb: str, shape: tuple[int, ...], value: int) -> Any:
+    together(s)
+    rounds, counted = s.network.round, s.cost.counted.get(verb, 0)
+    before = s.network.sent_on_purpose()
+    result = joint_operation(s, verb, shape, value)
+    after = s.network.sent_on_purpose()
+    report = s.report()
+    return {
+        "sent": {name: after[name] - before[name] for name in after},
+        "rounds": s.network.round - rounds,
+        "bit": result if verb == "check_zero" else None,
+        "warnings": report.warnings(),
+        "operation": report.counted.get(verb, 0) - counted,
+    }
+
+
+@pytest.mark.mpc
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_comparisons_and_squares_cost_what_their_rounds_say(pools: Any, count: int) -> None:
+    n = 100
+    sign = {2: 8, 3: 15, 4: 15, 5: 22}[count]  # additions of 7 rounds, in a tree; then one to convert the bit
+    cases = [
+        ("square", (n, 3), 1, 1),
+        ("argmax", (2, n), 1, sign + 2),
+        ("argmax", (5, n), 4, sign + 2),
+        ("argmax", (1, n), 0, 0),
+        ("check_zero", (n,), 1, 2 * sign),
+        ("check_zero", (1,), 1, 2 * sign),
+    ]
+    for verb, shape, times, rounds in cases:
+        for value in (0, 7):
+            found = pools.run(count, operation_task, verb=verb, shape=shape, value=value)
+            session = Forecast(Cast(NAMES[:count]))
+            joint_operation(session, verb, shape, value)
+            for sender, result in found.items():
+                assert result["warnings"] == []
+                assert (result["operation"] > 0) == (sender != "server" and times > 0)
+                for receiver, counted in result["sent"].items():
+                    wanted = session.bytes.get((sender, receiver), 0)
+                    # a pool's requests have longer numbers than a job's
+                    room = 4 * rounds * times if (sender, receiver) == ("p0", "dealer") else 0
+                    assert 0 <= counted - wanted <= room, (verb, shape, sender, receiver, counted, wanted)
+            chain = times * (rounds + 2)  # each time 2 more for the dealer's request and answer
+            if verb == "check_zero":
+                assert {result["bit"] for result in found.values()} == {value == 0}
+                chain += 1  # the bit is opened
+            assert max(found[party]["rounds"] for party in NAMES[:count]) == chain, (verb, shape)
+
+
+def test_the_printed_formulas() -> None:
+    assert sum(math.prod(o.opened) for o in openings.comparison((1,), 2)) * 8 == 248
+    per_entry = sum(math.prod(o.opened) for o in openings.any_nonzero(1001, 2))
+    assert (per_entry - sum(math.prod(o.opened) for o in openings.any_nonzero(1, 2))) * 8 == 432 * 1000
+    assert len(openings.any_nonzero(5, 2)) == 16 and len(openings.comparison((5,), 2)) == 10
+
+
 def test_the_steps_are_those_of_a_run() -> None:
     of = schema(50, {"ann": 2, "bob": 1}, "bob")
     for noise in ORDERS:
@@ -81,13 +146,6 @@ def test_growth_is_that_of_the_formulas() -> None:
         assert grown == pytest.approx(8 * width * 2 * (10**7 - 10**5), rel=0.01)
     assert large.sent("server") == small.sent("server") > 0
     assert large.sent("dealer") == small.sent("dealer") > 0
-
-
-def test_steps_without_a_formula_say_so() -> None:
-    session = Forecast(Cast(("ann", "bob")))
-    shared = session.share(Held("ann"), (3,))
-    with pytest.raises(UnknownCost, match="comparisons"):
-        session.check_zero(shared, message="zeros")
 
 
 def test_what_fits_into_no_message_is_told_before_anything_is_sent_or_paid() -> None:

@@ -54,10 +54,12 @@ class Row:
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.epsilon != INFINITE:
-            validate.positive("epsilon", validate.fraction("epsilon", self.epsilon))
         if not 0 <= validate.fraction("delta", self.delta) < 1:
             raise ValueError(f"delta={self.delta} is outside [0, 1): give a fraction in that range")
+        if self.epsilon != INFINITE:
+            epsilon = validate.fraction("epsilon", self.epsilon)
+            if epsilon != 0 or self.delta == 0:  # (0, delta) bounds the total variation
+                validate.positive("epsilon", epsilon)
 
     @property
     def unit(self) -> str:

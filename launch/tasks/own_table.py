@@ -95,17 +95,18 @@ def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table
     network.step = "row ids"
     others = [name for name in cast.parties if name != network.me]
     for name in others:
-        mine = _keyed_digest(agreement.key(name, "ids of", network.me), table)
+        mine = keyed_digest(agreement.key(name, "ids of", network.me), table)
         network.send(name, "row ids", np.frombuffer(mine, dtype=np.uint8))
     for name in others:
         theirs = network.receive(name, "row ids", np.uint8, (32,)).tobytes()
-        if not hmac.compare_digest(theirs, _keyed_digest(agreement.key(name, "ids of", name), table)):
+        if not hmac.compare_digest(theirs, keyed_digest(agreement.key(name, "ids of", name), table)):
             raise PeerError(
                 f"{network.me} and {name} do not hold the same ids: align the tables on their id column first"
             )
 
 
-def _keyed_digest(key: bytes, table: Table) -> bytes:
+def keyed_digest(key: bytes, table: Table) -> bytes:
+    """A digest of the table's ids, in their order."""
     digest = hmac.new(key, digestmod=hashlib.sha256)
     for start in range(0, len(table.ids), 1 << 14):  # piece by piece: the ids as Python strings would be a second table
         piece = [str(value) for value in table.ids[start : start + (1 << 14)].to_pylist()]

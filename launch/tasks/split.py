@@ -149,6 +149,13 @@ class SplitTask(Task):
                 raise InputError(
                     f"{spec.table}: {column.name} has {wrong} values that are no whole number; code them so"
                 )
+        from launch.tasks.split_labels import check_labels
+        from launch.tasks.split_run import check_checkpoints
+
+        plan = self.plan(table.rows)
+        if me == self.label_party:
+            check_labels(self, plan, table)
+        check_checkpoints(self, plan, me, table)
         return Prepared(table, {"rows": str(table.rows)})
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:

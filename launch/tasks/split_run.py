@@ -6,12 +6,9 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -21,18 +18,16 @@ from launch.jobfile.parties import PartySpec
 from launch.outputs import cost_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
-from launch.tasks.own_table import agreed_rows, charge, compare_ids
+from launch.tasks.own_table import agreed_rows, compare_ids, keyed_digest
 from launch.tasks.split import SplitTask
-from mechanisms.ledger import Ledger
-from mechanisms.randomness import SecureRandom
-from protocols.schema import Column, scaled
+from launch.tasks.split_labels import released
+from protocols.schema import scaled
 from protocols.split.checkpoint import Checkpoints
-from protocols.split.memo import Charge, Memo
 from protocols.split.models import FeatureNet, LabelNet, seeded
 from protocols.split.one_shot import train_one_shot
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, LabelSide, Side
-from protocols.split.train import released_values, train
+from protocols.split.train import train
 from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network_session import NetworkSession
@@ -47,19 +42,18 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     plan = task.plan(agreed_rows(agreement))
     me, spec = session.me, task.spec(session.me)
     compare_ids(session.network, agreement, plan.cast, table)
-    released: Held[Integers] = Held(plan.labels, _released(task, plan, table) if me == plan.labels else None)
-    place = None if task.one_shot else _checkpoints(spec)
+    values: Held[Integers] = Held(plan.labels, released(task, plan, table) if me == plan.labels else None)
+    place = None if task.one_shot else _place(spec)
     resumed = place is not None and place.is_dir() and any(place.glob("*.pt"))
+    checkpoints = Checkpoints(place, _mark(task, table))
     features: Held[FeatureSide] = Held(plan.features)
     labels: Held[LabelSide] = Held(plan.labels)
     if me == plan.features:
-        features = Held(me, _feature_side(task, plan, table, Checkpoints(place)))
+        features = Held(me, _feature_side(task, plan, table, checkpoints))
     elif not task.one_shot:
-        labels = Held(me, LabelSide(_head(plan), value_of(released), plan, Checkpoints(place)))
+        labels = Held(me, LabelSide(_head(plan), value_of(values), plan, checkpoints))
     expected = None if resumed else forecast(plan.cast, plan, task.one_shot)
-    trained, report = counted_run(
-        session, expected, lambda s: _train(s, plan, task.one_shot, features, released, labels)
-    )
+    trained, report = counted_run(session, expected, lambda s: _train(s, plan, task.one_shot, features, values, labels))
     _forget(spec, place)
     about = {
         "job": task.job,
@@ -114,33 +108,6 @@ def _train(
     return labels
 
 
-def _released(task: SplitTask, plan: Plan, table: Table) -> Integers:
-    """The label party's values; what new ones cost is charged before they are kept."""
-    spec = task.spec(plan.labels)
-    if plan.law is None or spec.ledger is None:
-        charge(task.parties, spec.name, plan.guarantee, collusion=1, job=task.job)
-    memo = Memo(memo_place(spec, task.label))
-    ids = [str(identifier) for identifier in table.ids.to_pylist()]
-    labels = table.columns[0].astype(np.int64)
-    return released_values(labels, ids, plan, memo, SecureRandom(), _charge(task, plan, spec))
-
-
-def memo_place(spec: PartySpec, label: Column) -> Path:
-    """Beside the table; each column of labels has its own, or one column would be taught as another."""
-    return spec.table.with_name(f"{spec.table.name}.{quote(label.name, safe='')}.memo")
-
-
-def _charge(task: SplitTask, plan: Plan, spec: PartySpec) -> Charge | None:
-    if spec.ledger is None:
-        return None
-    ledger, row = Ledger(spec.ledger), plan.guarantee.worst(1)
-
-    def charge_more(epsilon: Fraction, delta: Fraction) -> None:
-        ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=task.job)
-
-    return charge_more
-
-
 def _feature_side(task: SplitTask, plan: Plan, table: Table, checkpoints: Checkpoints) -> FeatureSide:
     columns = task.spec(plan.features).columns
     coded = np.array([column.name in task.categories for column in columns])
@@ -157,7 +124,20 @@ def _head(plan: Plan) -> nn.Module:
     return seeded(plan.seed + 1, lambda: LabelNet(plan.cut, plan.width))
 
 
-def _checkpoints(spec: PartySpec) -> Path:
+def check_checkpoints(task: SplitTask, plan: Plan, me: str, table: Table) -> None:
+    """Raises InputError, before any connection, for checkpoints beside the table that are another job's or damaged."""
+    place = _place(task.spec(me))
+    if not task.one_shot and place.is_dir():
+        Checkpoints(place, _mark(task, table)).positions(plan)
+
+
+def _mark(task: SplitTask, table: Table) -> str:
+    """The job, its public facts and the records."""
+    facts = json.dumps([task.job, task.facts()], sort_keys=True)
+    return keyed_digest(facts.encode(), table).hex()
+
+
+def _place(spec: PartySpec) -> Path:
     return spec.table.with_name(spec.table.name + ".checkpoints")
 
 

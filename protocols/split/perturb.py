@@ -40,6 +40,19 @@ class Perturbation(ABC):
     width: int
     delta: Fraction = Fraction(0)
 
+    @property
+    def text(self) -> str:
+        """The law in full: what was drawn is kept under it for good, so no word of it may ever change."""
+        return (
+            f"{self._distribution}; epsilon {self.epsilon}; delta {self.delta}; classes {self.classes}; "
+            f"width {self.width}; lattice {LATTICE}"
+        )
+
+    @property
+    @abstractmethod
+    def _distribution(self) -> str:
+        """What a value is drawn from, with its exact parameters."""
+
     @abstractmethod
     def draw(self, labels: Integers, random: RandomWords) -> Integers:
         """Perturbed labels on the lattice, shape (n, width). InputError for a label outside 0 .. classes - 1."""
@@ -61,6 +74,12 @@ class AddedNoise(Perturbation):
 
     def __str__(self) -> str:
         return f"{self.mechanism} on labels in units of 1/{LATTICE}, width {self.width}"
+
+    @property
+    def _distribution(self) -> str:
+        if isinstance(self.mechanism, DiscreteLaplace):
+            return f"discrete Laplace noise, scale {self.mechanism.scale}"
+        return f"discrete Gaussian noise, variance {self.mechanism.variance}"
 
     def draw(self, labels: Integers, random: RandomWords) -> Integers:
         exact = on_lattice(labels, self.classes, self.width)
@@ -84,6 +103,10 @@ class Response(Perturbation):
 
     def __str__(self) -> str:
         return str(RandomizedResponse(self.epsilon, self.classes))
+
+    @property
+    def _distribution(self) -> str:
+        return "randomised response"
 
     def draw(self, labels: Integers, random: RandomWords) -> Integers:
         _check(labels, self.classes)

@@ -14,7 +14,7 @@ from mechanisms import validate
 from mechanisms.guarantee import Guarantee
 from mechanisms.neighbours import FlipLabel
 from protocols.evaluation import words_of
-from protocols.split.perturb import Perturbation
+from protocols.split.perturb import MAX_CLASSES, Perturbation
 from protocols.split.post import check_post
 from smpc.cast import Cast
 from smpc.errors import InputError, UnprotectedError
@@ -57,7 +57,8 @@ class Plan:
         try:
             for name, low in (("rows", 1), ("cut", 1), ("epochs", 1), ("batch", 1), ("ahead", 0), ("checkpoint", 1)):
                 validate.integer(name, getattr(self, name), low=low)
-            validate.integer("classes", self.classes, low=2)
+            if validate.integer("classes", self.classes, low=2) > MAX_CLASSES:
+                raise ValueError(f"classes = {self.classes}: at most {MAX_CLASSES}")
             validate.integer("seed", self.seed)
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from None

@@ -37,24 +37,25 @@ class Side:
 
     def positions(self) -> npt.NDArray[np.float64]:
         """Batch numbers of the checkpoints, shape (3,): the two newest (or the start) and the start."""
-        found = [*self.checkpoints.positions(), 0, 0]
+        found = [*self.checkpoints.positions(self.plan), 0, 0]
         return np.array(found[:3], dtype=np.float64)
 
     def save(self, position: int) -> None:
         optimizer = self.optimizer.state_dict() if self.optimizer else {}
-        state = {"plan": repr(self.plan), "network": self.network.state_dict(), "optimizer": optimizer}
-        self.checkpoints.save(position, state)
+        self.checkpoints.save(position, self.plan, {"network": self.network.state_dict(), "optimizer": optimizer})
 
     def restore(self, position: int) -> None:
-        """Go on from a checkpoint. Raises InputError if it is another job's."""
-        state = self.checkpoints.load(position)
-        if state.get("plan") != repr(self.plan):
+        """Go on from a checkpoint. Raises InputError if it is another job's, or of another network."""
+        state = self.checkpoints.load(position, self.plan)
+        try:
+            self.network.load_state_dict(state["network"])
+            if self.optimizer:
+                self.optimizer.load_state_dict(state["optimizer"])
+        except (RuntimeError, LookupError, TypeError, ValueError, AttributeError):  # as torch takes it
             raise InputError(
-                f"{self.checkpoints.folder}: checkpoints of another job: give this one a folder of its own"
-            )
-        self.network.load_state_dict(state["network"])
-        if self.optimizer:
-            self.optimizer.load_state_dict(state["optimizer"])
+                f"{self.checkpoints.folder}: the checkpoint of batch {position} is of another network: delete the "
+                "folder to start anew"
+            ) from None
 
     def update(self, gradients: Sequence[Tensor | None]) -> None:
         """One step of the optimiser with these gradients of the trained weights."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from mechanisms.randomness import RandomWords
 from protocols.schema import Floats
-from protocols.split.memo import Charge, Memo
+from protocols.split.memo import Account, Memo
 from protocols.split.perturb import on_lattice
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, Floats32, LabelSide, Side
@@ -26,12 +26,12 @@ from smpc.values import Held, Posted
 
 
 def released_values(
-    labels: Integers, ids: Sequence[str], plan: Plan, memo: Memo, random: RandomWords, charge: Charge | None = None
+    labels: Integers, ids: Sequence[str], plan: Plan, memo: Memo, random: RandomWords, account: Account | None = None
 ) -> Integers:
     """P_L's values for training, shape (copies, rows, width): stored draws, new draws, or (no law) the labels."""
     if plan.law is None:
         return on_lattice(labels, plan.classes, plan.width)[np.newaxis]
-    return memo.draw(ids, labels, plan.law, random, copies=plan.copies, charge=charge)
+    return memo.draw(ids, labels, plan.law, random, copies=plan.copies, account=account)
 
 
 def train(s: Session, features: Held[FeatureSide], labels: Held[LabelSide], plan: Plan) -> None:

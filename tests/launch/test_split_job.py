@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
@@ -19,9 +22,12 @@ from launch.job import load_job
 from launch.jobfile.fields import JobError
 from launch.tasks import split_run
 from launch.tasks.split import SplitTask
+from launch.tasks.split_labels import released
 from mechanisms.guarantee import Guarantee
-from mechanisms.ledger import Ledger
+from mechanisms.ledger import BudgetError, Ledger
+from protocols.split.checkpoint import Checkpoints
 from protocols.split.memo import Memo
+from smpc.errors import InputError
 from tests.launch.jobs import Raw, write_job
 
 ROWS = 120
@@ -83,6 +89,7 @@ BAD: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("party", 1, "columns"), {"y": [0, 1], "w": [0, 1]}, "b's only column is the label"),
     (("party", 1, "columns"), {"y": [1, 2]}, r"needs the bounds \[0, classes - 1\], has \[1, 2\]"),
     (("party", 1, "columns"), {"y": [0, 2]}, "say 'multiclass-laplace'"),
+    (("party", 1, "columns"), {"y": [0, 1e9]}, "classes = 1000000001: at most 1000"),
 ]
 
 
@@ -94,6 +101,14 @@ def test_bad_choices_are_refused(path: tuple[str | int, ...], value: Any, messag
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(JobError, match=message):
+        load_job(write_job(tmp_path, job))
+
+
+def test_labels_without_a_law_have_a_number_of_classes_too(tmp_path: Path) -> None:
+    job = split_job()
+    job["job"] = {"name": "test", "protocol": "split", "unprotected": True}
+    job["party"][1]["columns"] = {"y": [0, 1e9]}
+    with pytest.raises(JobError, match="classes = 1000000001: at most 1000"):
         load_job(write_job(tmp_path, job))
 
 
@@ -163,6 +178,165 @@ def test_rows_of_other_people_are_refused_before_anything_is_drawn(tmp_path: Pat
     assert not (tmp_path / "b.csv.y.memo").exists()
 
 
+def task_of(folder: Path, ledger: str | None = "b.ledger", **choices: Any) -> SplitTask:
+    """The job with these choices, and b's ledger."""
+    job = split_job()
+    job["job"] |= choices
+    if ledger:
+        job["party"][1] |= {"ledger": ledger, "data_set": "visits"}
+    task = load_job(write_job(folder, job)).task
+    assert isinstance(task, SplitTask)
+    return task
+
+
+def released_to(task: SplitTask, rows: int = ROWS) -> Any:
+    """b's values of a run, shape (copies, rows, width)."""
+    return released(task, task.plan(rows), task.prepare("b").data)
+
+
+def book(folder: Path, cap: object = 100, name: str = "b.ledger", delta: object = 0) -> Ledger:
+    ledger = Ledger(folder / name)
+    ledger.cap("visits", "label", cap, delta)
+    return ledger
+
+
+def charged(ledger: Ledger) -> tuple[Fraction, Fraction, int]:
+    (account,) = ledger.accounts()
+    return account.spent_epsilon, account.spent_delta, account.charges
+
+
+def others(table: Path) -> None:
+    """The same rows, of other people."""
+    head, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([head, *(f"1000{row}" for row in rows)]) + "\n")
+
+
+def test_a_ledger_is_charged_for_draws_that_were_made_without_it(tmp_path: Path, capsys: Any) -> None:
+    write_tables(tmp_path)
+    first = released_to(task_of(tmp_path, ledger=None))
+    assert "no ledger in the job file" in capsys.readouterr().err
+    ledger, other = book(tmp_path), book(tmp_path, name="other.ledger")
+    for _ in range(2):
+        assert np.array_equal(released_to(task_of(tmp_path)), first)
+    assert charged(ledger) == (1, 0, 1)
+    released_to(task_of(tmp_path, "other.ledger", epsilon=2))
+    assert charged(other) == (3, 0, 1), "what was drawn at epsilon 1 has been released, too"
+    released_to(task_of(tmp_path))
+    assert charged(ledger) == (3, 0, 2)
+
+
+def test_a_ledger_that_moves_with_its_table_is_the_same_and_a_new_one_in_its_place_is_not(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    write_tables(old)
+    book(old)
+    released_to(task_of(old))
+    old.rename(new)
+    released_to(task_of(new))
+    assert charged(Ledger(new / "b.ledger")) == (1, 0, 1)
+    (new / "b.ledger").unlink()
+    ledger = book(new)
+    released_to(task_of(new))
+    assert charged(ledger) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("coupling", ["coupled", "independent"])
+def test_a_job_over_the_cap_is_refused_before_any_connection_and_draws_nothing(tmp_path: Path, coupling: str) -> None:
+    write_tables(tmp_path)
+    with pytest.raises(BudgetError, match="no cap for one label"):
+        task_of(tmp_path, coupling=coupling).prepare("b")
+    ledger = book(tmp_path, "0.5")
+    with pytest.raises(BudgetError, match=r"epsilon cap 0\.5 for one label, 0 spent"):
+        task_of(tmp_path, coupling=coupling).prepare("b")
+    assert task_of(tmp_path, coupling=coupling).prepare("a").facts
+    assert not list(tmp_path.glob("*.memo*")) and charged(ledger)[2] == 0
+    ledger.cap("visits", "label", 2 if coupling == "independent" else 1)
+    released_to(task_of(tmp_path, coupling=coupling))
+    ledger.cap("visits", "label", "0.5")
+    assert task_of(tmp_path, coupling=coupling).prepare("b").facts, "the same draws again cost nothing"
+    with pytest.raises(BudgetError, match="ask for at most 0"):
+        task_of(tmp_path, coupling=coupling, law="discrete").prepare("b")
+
+
+def test_unprotected_labels_are_refused_by_a_ledger_before_any_connection(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    book(tmp_path)
+    job = split_job()
+    job["job"] = {"name": "test", "protocol": "split", "unprotected": True}
+    job["party"][1] |= {"ledger": "b.ledger", "data_set": "visits"}
+    with pytest.raises(BudgetError, match="is infinite"):
+        load_job(write_job(tmp_path, job)).task.prepare("b")
+
+
+def test_a_delta_is_charged_where_epsilon_does_not_grow(tmp_path: Path) -> None:
+    """Other people, so that nobody has cost more epsilon than 2, and the first delta."""
+    write_tables(tmp_path)
+    ledger = book(tmp_path, delta="1e-5")
+    released_to(task_of(tmp_path, epsilon=2))
+    others(tmp_path / "b.csv")
+    released_to(task_of(tmp_path, law="gaussian", delta=Raw("1e-6")))
+    assert charged(ledger) == (2, Fraction(1, 10**6), 2)
+
+
+def test_only_the_owner_is_told_that_labels_have_changed_since_they_were_drawn(tmp_path: Path, capsys: Any) -> None:
+    write_tables(tmp_path)
+    book(tmp_path)
+    first = released_to(task_of(tmp_path))
+    head, *rows = (tmp_path / "b.csv").read_text().splitlines()
+    rows[:3] = [f"{row.split(',')[0]},{1 - int(row.split(',')[1])}" for row in rows[:3]]
+    assert "others than when" not in capsys.readouterr().err
+    (tmp_path / "b.csv").write_text("\n".join([head, *rows]) + "\n")
+    task = task_of(tmp_path)
+    facts = task.prepare("b").facts
+    assert capsys.readouterr().err.startswith("b: 3 values of y are others than when they were perturbed")
+    assert facts == {"rows": str(ROWS)}
+    assert np.array_equal(released_to(task), first)
+
+
+@pytest.mark.parametrize("me", ["a", "b"])
+def test_checkpoints_of_another_job_or_other_people_are_told_before_any_connection(tmp_path: Path, me: str) -> None:
+    write_tables(tmp_path)
+    task = task_of(tmp_path, ledger=None)
+    place = tmp_path / f"{me}.csv.checkpoints"
+    Checkpoints(place, split_run._mark(task, task.prepare(me).data)).save(3, task.plan(ROWS), {})
+    assert task.prepare(me).facts
+    for other in ({"learning_rate": 0.1}, {"name": "another"}, {"categories": []}, {"epsilon": 2}):
+        with pytest.raises(InputError, match=rf"{me}.csv.checkpoints/batch-0*3.pt: a checkpoint of another job"):
+            task_of(tmp_path, ledger=None, **other).prepare(me)
+    assert task_of(tmp_path, ledger=None, one_shot=True).prepare(me).facts, "which keeps none"
+    others(tmp_path / f"{me}.csv")
+    with pytest.raises(InputError, match="a checkpoint of another job"):
+        task.prepare(me)
+
+
+@pytest.mark.mpc
+def test_a_job_that_was_killed_goes_on_and_costs_nothing_more(tmp_path: Path) -> None:
+    """Against a whole run on the same draws."""
+    write_tables(tmp_path)
+    ledger = book(tmp_path)
+    job = split_job()
+    job["job"] |= {"epochs": 40, "checkpoint": 2}
+    job["party"][1] |= {"ledger": "b.ledger", "data_set": "visits"}
+    write_job(tmp_path, job)
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "launch", "run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/killed"]
+    with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, start_new_session=True) as running:
+        end = time.monotonic() + 120
+        while len(list(tmp_path.glob("*.checkpoints/batch-*.pt"))) < 4 and time.monotonic() < end:
+            time.sleep(0.005)
+        os.killpg(running.pid, signal.SIGKILL)
+    reached = min(max(int(p.stem[6:]) for p in tmp_path.glob(f"{me}.csv.checkpoints/batch-*.pt")) for me in "ab")
+    assert 0 < reached < 4 * 40 and not (tmp_path / "killed").exists()
+    smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/resumed", folder=root)
+    smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/whole", folder=root)
+    assert charged(ledger) == (1, 0, 1)
+    sent = {name: len((tmp_path / name / "transcript.jsonl").read_text().splitlines()) for name in ("resumed", "whole")}
+    assert sent["whole"] == 2 + 2 * 4 * 40 and sent["resumed"] <= sent["whole"] - 2 * (reached - 2)
+    for network in ("f.pt", "h.pt"):
+        one, other = (torch.load(tmp_path / name / network, weights_only=True) for name in ("resumed", "whole"))
+        assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
+
+
 def test_another_column_of_labels_has_draws_and_a_charge_of_its_own(tmp_path: Path) -> None:
     write_tables(tmp_path)
     lines = (tmp_path / "b.csv").read_text().splitlines()
@@ -172,15 +346,15 @@ def test_another_column_of_labels_has_draws_and_a_charge_of_its_own(tmp_path: Pa
     job["job"]["epsilon"] = 8
     job["party"][1] |= {"ledger": "b.ledger", "data_set": "visits"}
     Ledger(tmp_path / "b.ledger").cap("visits", "label", 100)
-    released = {}
+    values = {}
     for label in ("y", "z"):
         job["party"][1]["columns"], job["label"]["column"] = {label: [0, 1]}, label
         task = load_job(write_job(tmp_path, job)).task
         assert isinstance(task, SplitTask)
         table = task.prepare("b").data
-        released[label] = split_run._released(task, task.plan(ROWS), table).ravel() - table.columns[0] * 65536
-    assert not np.array_equal(released["y"], released["z"])
-    for noise in released.values():
+        values[label] = released_to(task, ROWS).ravel() - table.columns[0] * 65536
+    assert not np.array_equal(values["y"], values["z"])
+    for noise in values.values():
         assert abs(np.median(noise)) < 65536 / 4  # of its own labels: the other column's would be off by 1
     (account,) = Ledger(tmp_path / "b.ledger").accounts()
     assert (account.spent_epsilon, account.charges) == (Fraction(16), 2)

@@ -224,6 +224,10 @@ def test_row_refuses(epsilon: object) -> None:
         Row(Coalition(SERVER), ReplaceRecord(), epsilon, Fraction(0), "m", "a")  # type: ignore[arg-type]  # wrong on purpose
 
 
+def test_a_row_may_have_a_delta_alone() -> None:
+    assert Row(Coalition(SERVER), ReplaceRecord(), Fraction(0), Fraction(1, 10), "m", "a").epsilon == 0
+
+
 def test_coalitions_must_be_made_of_the_cast() -> None:
     guarantee = build()
     for coalition in (Coalition(frozenset({"stranger"})), Coalition(SERVER, 4)):

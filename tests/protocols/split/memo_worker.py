@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms.randomness import SecureRandom
-from protocols.split.memo import Memo
+from protocols.split.memo import Account, Memo
 from protocols.split.perturb import perturbation
 
 IDS = [str(i) for i in range(200)]
@@ -23,5 +23,5 @@ def die(epsilon: Fraction, delta: Fraction) -> None:
 if __name__ == "__main__":
     labels = np.zeros(200, dtype=np.int64)
     law = perturbation("laplace", 1)
-    charge = die if sys.argv[2:] == ["die"] else None
-    print(Memo(sys.argv[1]).draw(IDS, labels, law, SecureRandom(), charge=charge).tolist())
+    account = Account("", die, lambda: (Fraction(0), Fraction(0))) if sys.argv[2:] == ["die"] else None
+    print(Memo(sys.argv[1]).draw(IDS, labels, law, SecureRandom(), account=account).tolist())

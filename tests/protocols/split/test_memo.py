@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from mechanisms.randomness import SecureRandom
-from protocols.split.memo import Memo, MemoError
+from protocols.split import memo_file
+from protocols.split.memo import Account, Memo, MemoError
+from protocols.split.memo_file import key_place
 from protocols.split.perturb import LATTICE, perturbation
 from smpc.errors import InputError
 from tests.protocols.split.memo_worker import IDS
@@ -61,31 +63,125 @@ def test_copies_are_independent_and_all_kept(path: Path) -> None:
     assert memo.spent() == (Fraction(2), Fraction(0))
 
 
+class Book:
+    """A ledger's account as the memo sees it: what it was charged, in order."""
+
+    def __init__(self, name: str = "ledger") -> None:
+        self.charges = list[tuple[Fraction, Fraction]]()
+        self.account = Account(name, self.charge, self.spent)
+
+    def charge(self, epsilon: Fraction, delta: Fraction) -> None:
+        self.charges.append((epsilon, delta))
+
+    def spent(self) -> tuple[Fraction, Fraction]:
+        return sum((e for e, _ in self.charges), Fraction(0)), sum((d for _, d in self.charges), Fraction(0))
+
+
+DELTA = Fraction(1, 10**6)
+HALF, GAUSSIAN = perturbation("discrete", "1/2"), perturbation("gaussian", 1, delta="1e-6")
+
+
 def test_it_charges_what_the_most_exposed_record_grows_by(path: Path) -> None:
-    memo, charges = Memo(path), list[tuple[Fraction, Fraction]]()
+    memo, book = Memo(path), Book()
+    for part, law, due in (
+        (slice(0, 100), LAPLACE, (1, 0)),
+        (slice(0, 100), LAPLACE, (0, 0)),  # nothing new
+        (slice(100, 200), LAPLACE, (0, 0)),  # others: none has cost more than before
+        (slice(150, 200), HALF, (Fraction(1, 2), 0)),
+        (slice(0, 50), HALF, (0, 0)),  # others again
+        (slice(0, 10), GAUSSIAN, (1, DELTA)),
+    ):
+        before = len(memo), memo.spent()
+        assert memo.due(IDS[part], law, account=book.account) == due
+        assert (len(memo), memo.spent()) == before, "to ask is to draw nothing"
+        memo.draw(IDS[part], LABELS[part], law, RANDOM, account=book.account)
+    assert book.charges == [(1, 0), (Fraction(1, 2), 0), (1, DELTA)]
+    assert memo.spent() == (Fraction(5, 2), DELTA)
 
-    def charge(epsilon: Fraction, delta: Fraction) -> None:
-        charges.append((epsilon, delta))
 
-    half, gaussian = perturbation("discrete", "1/2"), perturbation("gaussian", 1, delta="1e-6")
-    memo.draw(IDS[:100], LABELS[:100], LAPLACE, RANDOM, charge=charge)
-    memo.draw(IDS[:100], LABELS[:100], LAPLACE, RANDOM, charge=charge)  # nothing new
-    memo.draw(IDS[100:], LABELS[100:], LAPLACE, RANDOM, charge=charge)  # others: none has cost more than before
-    memo.draw(IDS[150:], LABELS[150:], half, RANDOM, charge=charge)
-    memo.draw(IDS[:50], LABELS[:50], half, RANDOM, charge=charge)  # others again
-    memo.draw(IDS[:10], LABELS[:10], gaussian, RANDOM, charge=charge)
-    delta = Fraction(1, 10**6)
-    assert charges == [(1, 0), (Fraction(1, 2), 0), (1, delta)]
-    assert memo.spent() == (Fraction(5, 2), delta)
+def test_a_delta_may_grow_alone(path: Path) -> None:
+    memo, book = Memo(path), Book()
+    memo.draw(IDS[:10], LABELS[:10], LAPLACE, RANDOM, copies=2, account=book.account)
+    memo.draw(IDS[10:], LABELS[10:], GAUSSIAN, RANDOM, account=book.account)
+    assert book.charges == [(2, 0), (0, DELTA)]
+
+
+@pytest.mark.parametrize("paid_by", [None, Book("another ledger")], ids=["nobody", "another"])
+def test_an_account_is_charged_for_draws_that_it_has_not_paid(path: Path, paid_by: Book | None) -> None:
+    memo, book = Memo(path), Book()
+    memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=paid_by.account if paid_by else None)
+    assert memo.due(IDS, LAPLACE, account=book.account) == (1, 0)
+    memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    assert book.charges == [(1, 0)]
+    memo.draw(IDS, LABELS, HALF, RANDOM)
+    memo.draw(IDS[:5], LABELS[:5], HALF, RANDOM, account=book.account)
+    assert book.charges == [(1, 0), (Fraction(1, 2), 0)]
+
+
+def test_a_ledger_that_was_replaced_is_charged_again(path: Path) -> None:
+    """Of the same name, and with less in it than it was charged."""
+    memo, book = Memo(path), Book()
+    memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    book.charges.clear()
+    assert memo.due(IDS, LAPLACE, account=book.account) == (1, 0)
+    memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    assert book.charges == [(1, 0)]
+
+
+def test_to_ask_makes_no_file(path: Path) -> None:
+    memo = Memo(path)
+    assert memo.due(IDS, GAUSSIAN, copies=2, account=Book().account) == (2, 2 * DELTA)
+    assert len(memo) == 0 and memo.spent() == (0, 0) and memo.changed(IDS, LABELS, LAPLACE) == 0
+    assert not list(path.parent.iterdir())
 
 
 def test_a_refused_charge_leaves_nothing(path: Path) -> None:
+    book = Book()
+
     def refuse(epsilon: Fraction, delta: Fraction) -> None:
         raise RuntimeError("over the cap")
 
     with pytest.raises(RuntimeError, match="over the cap"):
-        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, charge=refuse)
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=Account("ledger", refuse, book.spent))
     assert len(Memo(path)) == 0 and Memo(path).spent() == (Fraction(0), Fraction(0))
+    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    assert book.charges == [(1, 0)]
+
+
+def test_labels_that_have_changed_since_their_draw_are_counted(path: Path) -> None:
+    memo = Memo(path)
+    memo.draw(IDS[:150], LABELS[:150], LAPLACE, RANDOM, copies=2)
+    now = LABELS.copy()
+    now[:7] = 1 - now[:7]
+    now[150:] = 1 - now[150:]  # without a draw so far
+    assert memo.changed(IDS, LABELS, LAPLACE) == 0
+    assert memo.changed(IDS, now, LAPLACE) == 7
+    assert memo.changed(IDS, now, HALF) == 0, "no draw of this law"
+    memo.draw(IDS, now, LAPLACE, RANDOM)
+    assert memo.changed(IDS, now, LAPLACE) == 7, "their draws stay"
+
+
+def test_draws_are_kept_under_texts_that_stay(path: Path) -> None:
+    """A word changed here, and memos of older programs would be drawn again."""
+    laws = {
+        perturbation(
+            "laplace", "1/3"
+        ): "discrete Laplace noise, scale 196608; epsilon 1/3; delta 0; classes 2; width 1",
+        perturbation("discrete", 2, 3): "randomised response; epsilon 2; delta 0; classes 3; width 3",
+        perturbation("multiclass-laplace", "0.5", 2): (
+            "discrete Laplace noise, scale 262144; epsilon 1/2; delta 0; classes 2; width 2"
+        ),
+        GAUSSIAN: (
+            "discrete Gaussian noise, variance 1348550082021486659646769/17592186044416; epsilon 1; delta 1/1000000; "
+            "classes 2; width 1"
+        ),
+    }
+    for law, text in laws.items():
+        assert law.text == f"{text}; lattice 65536"
+        Memo(path).draw(IDS[:3], LABELS[:3], law, RANDOM)
+    with sqlite3.connect(path) as db:
+        assert {text for (text,) in db.execute("SELECT law FROM laws")} == {law.text for law in laws}
 
 
 def test_repeated_ids_are_refused(path: Path) -> None:
@@ -105,7 +201,7 @@ def test_a_process_killed_in_the_transaction_has_drawn_nothing(path: Path) -> No
 
 @pytest.mark.mpc
 def test_processes_at_once_get_the_same_draws(path: Path) -> None:
-    Memo(path)
+    Memo(path).draw(IDS[:1], LABELS[:1], LAPLACE, RANDOM)
     running = [subprocess.Popen([*WORKER, str(path)], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     outputs = {process.communicate(timeout=60)[0] for process in running}
     assert len(outputs) == 1 and len(outputs.pop()) > 200
@@ -148,33 +244,95 @@ def test_the_file_itself_refuses_changes(path: Path, statement: str) -> None:
         db.execute(statement)
 
 
-def test_lost_or_foreign_files_are_refused_instead_of_drawing_again(path: Path) -> None:
-    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
-    key = path.with_name("memo.sqlite.key")
-    own = key.read_bytes()
-    key.write_bytes(own[::-1])
-    with pytest.raises(MemoError, match=r"memo\.sqlite\.key is another memo's key"):
-        Memo(path)
-    key.write_bytes(own[:7])
-    with pytest.raises(MemoError, match="has 7 bytes and needs 32"):
-        Memo(path)
-    key.unlink()
-    with pytest.raises(MemoError, match="No such file"):
-        Memo(path)
-    key.write_bytes(own)
+def files(path: Path) -> dict[str, bytes]:
+    return {place.name: place.read_bytes() for place in path.parent.iterdir()}
+
+
+def another(path: Path) -> Path:
+    """Another memo's file in the place of this one's."""
+    other = path.parent / "other"
+    Memo(other).draw(IDS, LABELS, LAPLACE, RANDOM)
+    key_place(other).unlink()
+    return other.replace(path)
+
+
+def foreign(path: Path, version: int = 0) -> None:
     path.unlink()
-    with pytest.raises(MemoError, match="is gone and its key"):
-        Memo(path)
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE draws (record, law, copy, sealed)")
+        db.execute(f"PRAGMA user_version = {version}")
+
+
+LOSSES = {
+    "no memo": (lambda path: path.unlink(), "is gone and its key"),
+    "an empty memo": (lambda path: path.write_bytes(b""), r"is empty and memo.sqlite.key is not: put the memo back"),
+    "half a memo": (lambda path: path.write_bytes(path.read_bytes()[:5000]), "check the file|was altered"),
+    "another's memo": (another, r"memo\.sqlite\.key is another memo's key"),
+    "a foreign database": (foreign, "is no memo of version 2"),
+    "a foreign database of this version": (lambda path: foreign(path, 2), "no such table: key_check"),
+    "text": (lambda path: path.write_text("no database, and long enough for its header" * 3), "not a database"),
+    "no key": (lambda path: key_place(path).unlink(), "No such file or directory: it opens memo.sqlite"),
+    "half a key": (lambda path: key_place(path).write_bytes(bytes(7)), "has 7 bytes and needs 32"),
+    "an empty key": (lambda path: key_place(path).write_bytes(b""), "has 0 bytes and needs 32"),
+    "another's key": (lambda path: key_place(path).write_bytes(bytes(32)), "is another memo's key"),
+}
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_lost_and_foreign_files_are_refused_instead_of_drawing_again(path: Path, loss: str) -> None:
+    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    happen, message = LOSSES[loss]
+    happen(path)
+    before = files(path)
+    account = Book().account
+    for use in (
+        lambda: Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM),
+        lambda: Memo(path).due(IDS, LAPLACE, account=account),
+        lambda: Memo(path).spent(),
+    ):
+        with pytest.raises(MemoError, match=message) as told:
+            use()
+        assert "\n" not in str(told.value)
+    assert files(path) == before
+
+
+MOMENTS = ["open", "fsync", "connect", "rename"]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_wherever_making_a_memo_stops_no_draw_is_lost(path: Path, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just before each of its steps: what is left is refused with what to do, and that helps."""
+
+    class Crash(BaseException):
+        pass
+
+    def crash(*arguments: object, **options: object) -> None:
+        raise Crash
+
+    where = {"open": memo_file.os, "fsync": memo_file.os, "connect": memo_file.sqlite3, "rename": Path}[moment]
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(where, moment, crash)
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    assert not key_place(path).exists()
+    if moment != "open":
+        with pytest.raises(MemoError, match=r"nothing has been drawn: wait, or delete it and memo\.sqlite"):
+            Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+        for place in path.parent.iterdir():
+            place.unlink()
+    assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM).shape == (1, 200, 1)
+
+
+def test_who_makes_a_memo_that_another_has_made_meanwhile_uses_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    with monkeypatch.context() as patch:
+        patch.setattr(memo_file, "is_absent", lambda _: True)  # when it looked
+        assert np.array_equal(Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM), first)
+    assert len(files(path)) == 2
 
 
 def test_unusable_places_are_told(tmp_path: Path) -> None:
     with pytest.raises(MemoError, match="existing directory"):
-        Memo(tmp_path / "nowhere" / "memo")
-    other = tmp_path / "memo"
-    other.write_text("no database, but as long as the header of one, or longer")
-    other.with_name("memo.key").write_bytes(bytes(32))
-    with pytest.raises(MemoError, match="not a database"):
-        Memo(other)
+        Memo(tmp_path / "nowhere" / "memo").draw(IDS, LABELS, LAPLACE, RANDOM)
 
 
 def test_stored_values_follow_the_label_of_the_first_draw(path: Path) -> None:

@@ -189,24 +189,6 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(tmp_path: Path, behind: str
     assert len(resumed.transcript.messages) == 2 + 2 * left
 
 
-def test_checkpoints_of_another_job_or_damaged_ones_are_refused(tmp_path: Path) -> None:
-    tensors = inputs(ROWS)
-    plan = plan_of(ROWS, batch=50, checkpoint=3)
-    released = draws(plan, labels_of(tensors))
-
-    def run(of: Plan) -> None:
-        s = ClearSession(of.cast)
-        features = s.at("ann", feature_side, of, tensors, tmp_path / "ann")
-        train(s, features, s.at("bob", label_side, of, released, tmp_path / "bob"), of)
-
-    run(plan)
-    with pytest.raises(InputError, match="checkpoints of another job"):
-        run(replace(plan, learning_rate=0.1))
-    (tmp_path / "bob" / "batch-000000000006.pt").write_bytes(b"damaged")
-    with pytest.raises(InputError, match=r"batch-000000000006.pt: cannot be read"):
-        run(plan)
-
-
 def test_a_second_run_and_a_second_epoch_draw_nothing_anew(tmp_path: Path) -> None:
     tensors = inputs(ROWS)
     truth = labels_of(tensors)
@@ -273,6 +255,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"learning_rate": 0}, "learning_rate = 0"),
     ({"learning_rate": float("inf")}, "learning_rate = inf"),
     ({"classes": 3}, "needs the job's number of classes"),
+    ({"classes": 1001}, "classes = 1001: at most 1000"),
     ({"unprotected": True}, "no unprotected"),
     ({"features": "bob"}, "each name once"),
 ]

@@ -1,0 +1,87 @@
+"""The label party's values in a split-learning job: kept in the memo beside its table, charged to its ledger."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from launch.jobfile.parties import PartySpec
+from launch.tables.table import Table
+from launch.tasks.own_table import charge, check_affordable
+from launch.tasks.split import SplitTask
+from mechanisms.guarantee import Row
+from mechanisms.ledger import Ledger
+from mechanisms.randomness import SecureRandom
+from protocols.schema import Column
+from protocols.split.memo import Account, Memo
+from protocols.split.plan import Plan
+from protocols.split.train import released_values
+from smpc.ring import Integers
+
+
+def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
+    """Raises, before any connection, InputError for a memo that cannot be used, BudgetError over the ledger's cap."""
+    spec, row = task.spec(plan.labels), plan.guarantee.worst(1)
+    if plan.law is None:
+        check_affordable(task.parties, spec.name, plan.guarantee, collusion=1)
+        return
+    memo, ids = Memo(memo_place(spec, task.label)), _ids(table)
+    changed = memo.changed(ids, _labels(table), plan.law)
+    if changed:
+        print(
+            f"{spec.name}: {changed} values of {task.label.name} are others than when they were perturbed; what was "
+            "drawn stays",
+            file=sys.stderr,
+        )
+    if spec.ledger is not None:
+        account = _account(spec, spec.ledger, row, task.job)
+        epsilon, delta = memo.due(ids, plan.law, copies=plan.copies, account=account)
+        if epsilon or delta:
+            Ledger(spec.ledger).check(spec.data_set, replace(row, epsilon=epsilon, delta=delta))
+
+
+def released(task: SplitTask, plan: Plan, table: Table) -> Integers:
+    """The values to train on, shape (copies, rows, width); what new ones cost is charged before they are kept."""
+    spec = task.spec(plan.labels)
+    account = None
+    if plan.law is None or spec.ledger is None:
+        charge(task.parties, spec.name, plan.guarantee, collusion=1, job=task.job)
+    else:
+        account = _account(spec, spec.ledger, plan.guarantee.worst(1), task.job)
+    memo = Memo(memo_place(spec, task.label))
+    return released_values(_labels(table), _ids(table), plan, memo, SecureRandom(), account)
+
+
+def memo_place(spec: PartySpec, label: Column) -> Path:
+    """Beside the table; each column of labels has its own, or one column would be taught as another."""
+    return spec.table.with_name(f"{spec.table.name}.{quote(label.name, safe='')}.memo")
+
+
+def _account(spec: PartySpec, path: Path, row: Row, job: str) -> Account:
+    """The data set's account in the ledger at `path`, named as seen from the table: both may move together."""
+    ledger = Ledger(path)
+
+    def charge_more(epsilon: Fraction, delta: Fraction) -> None:
+        ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=job)
+
+    def spent() -> tuple[Fraction, Fraction]:
+        own = [a for a in ledger.accounts() if (a.data_set, a.unit) == (spec.data_set, row.unit)]
+        return (own[0].spent_epsilon, own[0].spent_delta) if own else (Fraction(0), Fraction(0))
+
+    place = os.path.relpath(path.resolve(), spec.table.resolve().parent)
+    return Account(f"{spec.data_set} in {place}", charge_more, spent)
+
+
+def _ids(table: Table) -> list[str]:
+    return [str(identifier) for identifier in table.ids.to_pylist()]
+
+
+def _labels(table: Table) -> Integers:
+    labels: Integers = table.columns[0].astype(np.int64)
+    return labels

@@ -88,8 +88,3 @@ def add_noise(ciphertexts: Elements, key: Elements, noise: Sequence[int], random
     masked = [int(value) - exponent**2 for value, exponent in zip(noise, exponents, strict=True)]
     masks = G1.op(G1.power(G1.generator, masked), G1.power(G1.op(key, shared), exponents))
     return G1.op(ciphertexts, np.stack([masks, shared], axis=1))
-
-
-def decrypt(ciphertexts: Elements, secret: int) -> Elements:
-    """m P, (n, words): k's part. Cost: 1 power a value."""
-    return G1.op(ciphertexts[:, 0], G1.inverse(G1.power(ciphertexts[:, 1], secret)))

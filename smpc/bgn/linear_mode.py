@@ -28,7 +28,7 @@ from smpc.bgn.entries import Entries, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
 from smpc.bgn.linear import PlainProducts
 from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
-from smpc.bgn.scheme import Encryptor
+from smpc.bgn.scheme import Encryptor, decrypt_level1
 from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive, upload_traffic
 from smpc.cast import Cast
 from smpc.cost import frame_bytes
@@ -95,7 +95,7 @@ class LinearMode(Mode):
                 # before the logarithm, whose time P_l sees: P_l knows the noise that is in `sums` so far
                 noise = entries.draws_of(k, draws, places)
                 noisy = linear.add_noise(sums, self._secret.public, noise, part.random)
-                powers = linear.decrypt(noisy, self._secret.exponent)
+                powers = decrypt_level1(G1, noisy, self._secret.exponent)
                 values[places] = DiscreteLog(G1, entries.reach).all_of(powers, to_the_end=entries.noise is None)
         return values
 

@@ -20,8 +20,6 @@ checks of received elements; one logarithm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from smpc.bgn.curve import G1, G2, GT, Elements, Group
@@ -29,13 +27,11 @@ from smpc.bgn.decrypt import COMPONENTS, Partial, decrypt_partly, finish, partia
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Indices, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
-from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
-from smpc.bgn.scheme import Encryptor, TargetKey
-from smpc.bgn.server_products import groups_of, multiply, product_traffic, upload
-from smpc.bgn.upload import ENCRYPTED
+from smpc.bgn.mode import Part, Traffic, to_each_other
+from smpc.bgn.scheme import TargetKey
+from smpc.bgn.server_products import ServerMode
 from smpc.cast import Cast
 from smpc.cost import frame_bytes
-from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.transcript import OTHER_PARTY, PARTY, SERVER
 
@@ -43,18 +39,16 @@ KEYS, SUMS, NOISY, PARTIAL = "keys", "encrypted sums", "noisy sums", "partial de
 _GROUPS = (G1, G2)
 
 
-class PairMode(Mode):
+class PairMode(ServerMode):
     """See the module."""
 
     KEY_STEPS = ((PARTY, OTHER_PARTY, KEYS),)
-    PRODUCT_STEPS = ((PARTY, SERVER, ENCRYPTED),)
     OPENING_STEPS = ((SERVER, OTHER_PARTY, SUMS), (OTHER_PARTY, PARTY, NOISY), (PARTY, OTHER_PARTY, PARTIAL))
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         self._secrets: dict[Group, SecretKey] = {}
         self._public: dict[str, dict[Group, Elements]] = {}
-        self._encryptors: dict[Group, Encryptor] = {}
 
     def exchange_keys(self) -> None:
         if not self.part.is_party:
@@ -72,16 +66,8 @@ class PairMode(Mode):
                 group: read_key(group, key, part.nonce, name) for group, key in zip(_GROUPS, received, strict=True)
             }
 
-    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
-        if self.part.is_server:
-            return multiply(self.part, plan)
-        if columns is not None:
-            groups = groups_of(plan, self.part.me)
-            for group in groups:
-                if group not in self._encryptors:
-                    self._encryptors[group] = Encryptor(group, self._secrets[group].public)
-            upload(self.part, plan, columns, {group: self._encryptors[group] for group in groups})
-        return {}
+    def public_key(self, group: Group) -> Elements:
+        return self._secrets[group].public
 
     def open(self, entries: Entries, draws: Integers | None, to: str, session: bytes) -> Integers:
         me, pairs = self.part.me, list(entries.pairs())
@@ -121,8 +107,6 @@ class PairMode(Mode):
     @staticmethod
     def key_traffic(cast: Cast) -> Traffic:
         return to_each_other(cast.parties, frame_bytes(KEYS, 1, sum(key_bytes(group) for group in _GROUPS)))
-
-    product_traffic = staticmethod(product_traffic)
 
     @staticmethod
     def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:

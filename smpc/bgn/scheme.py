@@ -123,5 +123,5 @@ def decrypt(ciphertexts: Elements, x: int, y: int) -> Elements:
 
 
 def decrypt_level1(group: Group, ciphertexts: Elements, secret: int) -> Elements:
-    """m P of level-1 ciphertexts (columns, 2, n, words), shape (columns, n, words)."""
+    """m P of level-1 ciphertexts: columns (c, 2, n, words) give (c, n, words), sums (n, 2, words) give (n, words)."""
     return group.op(ciphertexts[:, 0], group.inverse(group.power(ciphertexts[:, 1], secret)))

@@ -9,17 +9,19 @@ whatever the number of pairs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 
 from smpc.bgn.curve import G1, G2, Elements, Group
 from smpc.bgn.entries import Pair
-from smpc.bgn.mode import Part, Traffic
+from smpc.bgn.mode import Mode, Part, Traffic
 from smpc.bgn.multiply import InnerProducts
 from smpc.bgn.scheme import Encryptor
-from smpc.bgn.upload import Upload, ask_on, message_rows, receive, upload_traffic
+from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive, upload_traffic
 from smpc.cast import Cast
 from smpc.products import ProductPlan
 from smpc.ring import Integers
+from smpc.transcript import PARTY, SERVER
 
 
 def groups_of(plan: ProductPlan, party: str) -> list[Group]:
@@ -27,13 +29,37 @@ def groups_of(plan: ProductPlan, party: str) -> list[Group]:
     return [group for place, group in enumerate((G1, G2)) if any(block[place] == party for block in plan.blocks)]
 
 
-def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
-    """All messages of a product."""
-    return [
-        message
-        for party in plan.widths
-        for message in upload_traffic(plan, party, [cast.server], groups_of(plan, party))
-    ]
+class ServerMode(Mode):
+    """A mode whose products the server makes."""
+
+    PRODUCT_STEPS = ((PARTY, SERVER, ENCRYPTED),)
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._encryptors: dict[Group, Encryptor] = {}
+
+    @abstractmethod
+    def public_key(self, group: Group) -> Elements:
+        """What this party's columns are encrypted under; after `exchange_keys`."""
+
+    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
+        if self.part.is_server:
+            return multiply(self.part, plan)
+        if columns is not None:
+            groups = groups_of(plan, self.part.me)
+            for group in groups:
+                if group not in self._encryptors:
+                    self._encryptors[group] = Encryptor(group, self.public_key(group))
+            upload(self.part, plan, columns, {group: self._encryptors[group] for group in groups})
+        return {}
+
+    @staticmethod
+    def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
+        return [
+            message
+            for party in plan.widths
+            for message in upload_traffic(plan, party, [cast.server], groups_of(plan, party))
+        ]
 
 
 def upload(part: Part, plan: ProductPlan, columns: Integers, encryptors: Mapping[Group, Encryptor]) -> None:

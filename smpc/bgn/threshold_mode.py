@@ -24,27 +24,32 @@ party to the next; 6 powers, proofs included, and 1.7 KB from each of t; 9 t pow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
 
 from smpc.bgn import threshold
-from smpc.bgn.curve import G1, G2, GT, Elements, Encoded, Group
+from smpc.bgn.curve import GT, Elements, Encoded, Group
 from smpc.bgn.decrypt import COMPONENTS, read_ciphertexts
 from smpc.bgn.dlog import DiscreteLog
-from smpc.bgn.entries import Entries, Pair
-from smpc.bgn.mode import RECEIVER, Mode, Part, Traffic, to_each_other
+from smpc.bgn.entries import Entries
+from smpc.bgn.mode import RECEIVER, Part, Traffic, to_each_other
 from smpc.bgn.proofs import PROOF_BYTES
-from smpc.bgn.scheme import Encryptor, TargetKey
-from smpc.bgn.server_products import groups_of, multiply, product_traffic, upload
+from smpc.bgn.scheme import TargetKey
+from smpc.bgn.server_products import ServerMode
 from smpc.bgn.threshold import Round
-from smpc.bgn.threshold_keys import SHARE_BYTES, Dealing, KeyShare, ThresholdKeys, commitment_bytes, read_commitments
-from smpc.bgn.upload import ENCRYPTED
+from smpc.bgn.threshold_keys import (
+    GROUPS,
+    SHARE_BYTES,
+    Dealing,
+    KeyShare,
+    ThresholdKeys,
+    commitment_bytes,
+    read_commitments,
+)
 from smpc.cast import Cast
 from smpc.cost import frame_bytes
 from smpc.errors import PeerError
-from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.transcript import ALL, OTHER_PARTY, PARTY, SERVER
 
@@ -54,11 +59,10 @@ _DIGEST_BYTES = 32
 PARTIAL, COMBINED, LAST = "partial decryption", "combined decryption", "last decryption"
 
 
-class ThresholdMode(Mode):
+class ThresholdMode(ServerMode):
     """See the module."""
 
     KEY_STEPS = ((PARTY, ALL, MATERIAL), (PARTY, OTHER_PARTY, SHARE), (PARTY, ALL, JOINT))
-    PRODUCT_STEPS = ((PARTY, SERVER, ENCRYPTED),)
     OPENING_STEPS = (
         (SERVER, PARTY, SUMS),
         (PARTY, OTHER_PARTY, NOISY),
@@ -70,7 +74,6 @@ class ThresholdMode(Mode):
 
     def __init__(self, part: Part) -> None:
         super().__init__(part)
-        self._encryptors: dict[Group, Encryptor] = {}
         self._keys: ThresholdKeys
         self._share: KeyShare
 
@@ -110,19 +113,8 @@ class ThresholdMode(Mode):
                     f"{name} and {self.part.me} received other key material: somebody is faulty or cheats; start anew"
                 )
 
-    # products, as in `pair` but under the joint keys
-
-    def multiply(self, plan: ProductPlan, columns: Integers | None, bound: int) -> Mapping[Pair, Elements]:
-        if self.part.is_server:
-            return multiply(self.part, plan)
-        if columns is not None:
-            joint = dict(zip((G1, G2), self._keys.joint, strict=True))
-            groups = groups_of(plan, self.part.me)
-            for group in groups:
-                if group not in self._encryptors:
-                    self._encryptors[group] = Encryptor(group, joint[group])
-            upload(self.part, plan, columns, {group: self._encryptors[group] for group in groups})
-        return {}
+    def public_key(self, group: Group) -> Elements:
+        return self._keys.joint[GROUPS.index(group)]
 
     # openings
 
@@ -199,8 +191,6 @@ class ThresholdMode(Mode):
         share = frame_bytes(SHARE, 1, SHARE_BYTES)
         told = [(party, cast.server, material) for party in cast.parties]
         return to_each_other(cast.parties, material + share) + told
-
-    product_traffic = staticmethod(product_traffic)
 
     @staticmethod
     def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:

@@ -28,7 +28,7 @@ from smpc.engine.link import Link
 from smpc.engine.network import Network
 from smpc.errors import PeerError
 from smpc.transcript import COMMITMENT, ECHO, OPENING
-from tests.harness import Participants, Sessions, cast_of
+from tests.harness import Participants, Sessions, cast_of, keys
 
 SESSION = bytes(range(40))
 RANDOM = SecureRandom()
@@ -88,7 +88,8 @@ def test_the_second_generator_is_a_fixed_point_of_unknown_logarithm() -> None:
 
 
 Play = Callable[[Network, bytes], Any]
-PARTIES = ("p0", "p1", "p2")
+FOUR = ("p0", "p1", "p2", "p3")
+PARTIES = FOUR[:3]
 
 
 def honest(network: Network, session: bytes, value: bytes | None = None) -> bytes:
@@ -96,16 +97,17 @@ def honest(network: Network, session: bytes, value: bytes | None = None) -> byte
     return toss(network, PARTIES, session, value or own.words(4).tobytes(), own)
 
 
-def play(plays: Mapping[str, Play], deadline: float = 5.0) -> dict[str, Any]:
+def play(plays: Mapping[str, Play], deadline: float = 5.0, silence: float = 20.0) -> dict[str, Any]:
     """What each of three parties returns or raises; those without a play of their own are honest."""
 
     def work(name: str) -> Any:
         def do(network: Network, agreement: Agreement) -> Any:
+            network.deadline, network._service._deadline = deadline, silence
             return plays.get(name, honest)(network, agreement.nonce)
 
         return do
 
-    everyone = Participants(cast_of(3, dealer=False), deadline=deadline)
+    everyone = Participants(cast_of(3, dealer=False))
     try:
         return everyone.outcomes({name: work(name) for name in PARTIES})
     finally:
@@ -187,7 +189,7 @@ def close(cheat: Cheat) -> None:
 def silence(cheat: Cheat) -> None:
     """No heartbeat either."""
     with cheat._network._service._turn:
-        time.sleep(2.5)
+        time.sleep(4)
 
 
 def late(cheat: Cheat) -> None:
@@ -219,8 +221,8 @@ WAYS: dict[str, tuple[Callable[[Cheat], None], str]] = {
     "says nothing": (abort(""), "p2 reports: "),
     "says goodbye": (goodbye, "p2 ended its job"),
     "closes": (close, "p2: connection"),
-    "is silent": (silence, "p2 is silent for 1.5 s"),
-    "is late": (late, "p2 did not send 'opening' within 4.5 s"),
+    "is silent": (silence, "p2 is silent for 2 s"),
+    "is late": (late, "p2 did not send 'opening' within 3 s"),
     "sends no frame": (no_frame, "p2 sent a frame"),
     "sends too little": (another_frame(OPENING, bytes(SIZES[OPENING] - 1)), "p2 is out of step"),
     "sends too much": (another_frame(OPENING, bytes(SIZES[OPENING] + 1)), "p2 is out of step"),
@@ -233,6 +235,8 @@ WAYS: dict[str, tuple[Callable[[Cheat], None], str]] = {
 
 def together(check: Callable[..., None], cases: Iterable[tuple[Any, ...]]) -> None:
     """All at once: they wait most of the time."""
+    for name in (*FOUR, "server"):
+        keys(name)  # once
     with ThreadPoolExecutor(16) as threads:
         for future in [threads.submit(check, *case) for case in cases]:
             future.result()
@@ -248,7 +252,7 @@ def check_stop(way: str, stop: Callable[[Cheat], None], said: str) -> None:
         assert set(cheat.wait_for(OPENING)) == {"p0", "p1"}  # it knows what the seed would be
         stop(cheat)
 
-    results = play({"p2": cheating(do)}, deadline=1.5)
+    results = play({"p2": cheating(do)}, deadline=1.0, silence=2.0 if stop is silence else 20.0)
     for name in ("p0", "p1"):
         assert isinstance(results[name], CoinTossError), (way, results)
         assert results[name].at_fault == ("p2",), (way, results)
@@ -466,7 +470,6 @@ def test_an_echo_kept_from_one_party_convicts_who_keeps_it() -> None:
     together(check_kept, product(("silent", "aborts", "wrong"), ((), ("p0",), ("p0", "p1"))))
 
 
-FOUR = ("p0", "p1", "p2", "p3")
 UNIT = 1.0  # the deadline; colluders act at times near its multiples
 
 
@@ -497,12 +500,13 @@ class Colluder(_Toss):
 
 def four(seed: int) -> tuple[dict[str, Any], dict[str, bool]]:
     """What p0 and p1 end with, and whether they opened, when p2 and p3 delay by the numbers of a seed."""
-    everyone = Participants(cast_of(4, dealer=False), deadline=UNIT, record=True)
+    everyone = Participants(cast_of(4, dealer=False), record=True)
     over = threading.Barrier(4)
 
     def work(name: str) -> Any:
         def do(network: Network, agreement: Agreement) -> Any:
             own = SecureRandom()
+            network.deadline = UNIT
             if name in ("p0", "p1"):
                 try:
                     return toss(network, FOUR, agreement.nonce, own.words(4).tobytes(), own)

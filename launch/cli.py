@@ -326,7 +326,9 @@ def _predict(options: argparse.Namespace) -> None:
 
     if options.out is not None and options.out.is_file():
         raise InputError(f"--out {options.out}: exists; name a new file")
-    text = predict_table(options.model, options.table)
+    text, warnings = predict_table(options.model, options.table)
+    for warning in warnings:
+        print(f"smpc: {warning}", file=sys.stderr)
     if options.out is None:
         print(text, end="")
     else:

@@ -23,7 +23,8 @@ _LOSSES = ("linear", "logistic")
 class ReleasedModel:
     """A linear or logistic model: `names` and `weights` (features,) in the columns' own units.
 
-    `categories`: values of columns of text, the first without an indicator NAME=VALUE among the names.
+    `categories`: values of columns of text, the first without an indicator NAME=VALUE among the names. `bounds`: what
+    the parties declared of the columns' values.
     """
 
     loss: str
@@ -32,6 +33,7 @@ class ReleasedModel:
     weights: Floats
     intercept: float
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> ReleasedModel:
@@ -46,7 +48,8 @@ class ReleasedModel:
                 raise ValueError
             categories = {str(name): tuple(map(str, texts)) for name, texts in about.get("categories", {}).items()}
             weights = np.array(list(values.values()))
-            return cls(about["loss"], str(about["label"]), tuple(values), weights, intercept, categories)
+            bounds = {str(name): (float(low), float(high)) for name, (low, high) in about.get("bounds", {}).items()}
+            return cls(about["loss"], str(about["label"]), tuple(values), weights, intercept, categories, bounds)
         except OSError as error:
             raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -74,10 +77,25 @@ class ReleasedModel:
         model.n_features_in_ = len(self.names)
         return model
 
+    def outside(self, columns: Floats) -> dict[str, int]:
+        """In how many rows a column is beyond the bounds of the rows that the model was made from, by column."""
+        counts = {
+            name: int(np.count_nonzero((values < self.bounds[name][0]) | (values > self.bounds[name][1])))
+            for name, values in zip(self.names, columns, strict=True)
+            if name in self.bounds
+        }
+        return {name: count for name, count in counts.items() if count}
 
-def predict_table(model_path: Path, table: Path) -> str:
-    """A CSV text: the model's prediction for every row of a CSV or Parquet table, in its order."""
+
+def predict_table(model_path: Path, table: Path) -> tuple[str, list[str]]:
+    """A CSV text: the model's prediction for every row of a CSV or Parquet table, in its order; and warnings."""
     model = ReleasedModel.load(model_path)
     heading = f"probability of {model.label}" if model.loss == "logistic" else model.label
-    predictions = model.predict(read_columns(table, model.names, model.categories))
-    return "\n".join([heading, *(repr(float(value)) for value in predictions)]) + "\n"
+    columns = read_columns(table, model.names, model.categories)
+    text = "\n".join([heading, *(repr(float(value)) for value in model.predict(columns))]) + "\n"
+    warnings = [
+        f"{table}: {name} is outside [{model.bounds[name][0]:g}, {model.bounds[name][1]:g}], "
+        f"the bounds of the model's rows, in {count} rows; their predictions are extrapolated"
+        for name, count in model.outside(columns).items()
+    ]
+    return text, warnings

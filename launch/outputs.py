@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,33 @@ def check_free(out: Path) -> None:
         raise InputError(f"--out {out}: {parent} is not a folder that can be written to; make it first")
 
 
+@contextmanager
+def reserved(out: Path) -> Iterator[None]:
+    """Keep `out` for this process until it is written: whoever comes second hears so at once, not after its work.
+
+    A killed process leaves an empty folder at most, which counts as free. Raises InputError.
+    """
+    check_free(out)
+    try:
+        made = not out.exists()
+        out.mkdir(exist_ok=True)
+        handle = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be made ({error.strerror}); name another") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"--out {out}: another run is going to write there; name another folder") from None
+        check_free(out)  # the other may just have written
+        yield
+    finally:
+        os.close(handle)
+        if made:
+            with suppress(OSError):  # written to by now
+                out.rmdir()
+
+
 def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
     """Write `files` (name to text or bytes) as the new folder `out` in one rename."""
     check_free(out)
@@ -36,9 +65,7 @@ def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
-        if out.exists():
-            out.rmdir()
-        temporary.rename(out)
+        temporary.rename(out)  # replaces an empty folder
     except OSError as error:
         raise InputError(f"--out {out}: cannot be written ({error.strerror}); nothing was kept") from None
     finally:

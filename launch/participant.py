@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launch.job import Job
 from launch.jobfile.parties import PartySpec
-from launch.outputs import check_free, cost_json, write_folder
+from launch.outputs import cost_json, reserved, write_folder
 from launch.progress import Progress
 from launch.tasks.exclusions import check_excluded, excluding
 from launch.trace import NAME as TRACE
@@ -62,32 +62,32 @@ def take_part(
     The own table is checked before any connection is made: its faults are told on the owner's terminal only. With
     `trace`, the times of steps and messages are written, too.
     """
-    check_free(out)
-    me, cast = identity.name, job.cast
-    check_excluded(job.path, job.task.parties)
-    mine = job.task.prepare(me)
-    progress.say(f"{me}: waiting for the others")
-    recorder = Recorder(me) if trace else None
-    network, agreement = join(
-        cast,
-        identity,
-        endpoints.addresses,
-        endpoints.certificates,
-        listener(),
-        {**job.public_facts(), **endpoints.public_facts(), **mine.facts, "software": "sharewise 0.1"},
-        deadline=job.deadline,
-        start_deadline=job.start_deadline,
-        recorder=recorder,
-    )
-    with progress.watch(network), network:
-        if me == cast.dealer:
-            dealer = Dealer(network, agreement, cast.parties)
-            dealer.serve()
-            files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
-        else:
-            with excluding(job.path, job.task.parties):
-                files = job.task.run(cast, network, agreement, mine)
-    if recorder is not None:
-        files[TRACE] = trace_json(recorder, cast.everyone)
-    write_folder(out, files)
+    with reserved(out):
+        me, cast = identity.name, job.cast
+        check_excluded(job.path, job.task.parties)
+        mine = job.task.prepare(me)
+        progress.say(f"{me}: waiting for the others")
+        recorder = Recorder(me) if trace else None
+        network, agreement = join(
+            cast,
+            identity,
+            endpoints.addresses,
+            endpoints.certificates,
+            listener(),
+            {**job.public_facts(), **endpoints.public_facts(), **mine.facts, "software": "sharewise 0.1"},
+            deadline=job.deadline,
+            start_deadline=job.start_deadline,
+            recorder=recorder,
+        )
+        with progress.watch(network), network:
+            if me == cast.dealer:
+                dealer = Dealer(network, agreement, cast.parties)
+                dealer.serve()
+                files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
+            else:
+                with excluding(job.path, job.task.parties):
+                    files = job.task.run(cast, network, agreement, mine)
+        if recorder is not None:
+            files[TRACE] = trace_json(recorder, cast.everyone)
+        write_folder(out, files)
     progress.say(f"{me}: done")

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from launch.job import Job, load_job
 from launch.keys import make_keys
-from launch.outputs import check_free, cost_json, write_folder
+from launch.outputs import cost_json, reserved, write_folder
 from launch.progress import Board
 from launch.trace import NAME as TRACE
 from launch.trace import merged
@@ -23,6 +24,7 @@ from smpc.engine.tls import listen
 from smpc.errors import PeerError
 
 _STOP_SECONDS = 5.0
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # like `python -m launch`, but files of the working folder are no modules
 _SMPC = "import sys; sys.path[:] = filter(None, sys.path); from launch.cli import main; sys.exit(main())"
 
@@ -34,20 +36,32 @@ def run_locally(job_path: Path, out: Path, *, trace: bool = False) -> None:
     Raises PeerError with one line when a participant fails; then nothing is left running and nothing is written.
     """
     job = load_job(job_path)
-    check_free(out)
-    folder = Path(tempfile.mkdtemp(prefix="smpc-run-"))  # readable by this user only
-    board = Board()
-    processes: dict[str, subprocess.Popen[bytes]] = {}
+    with reserved(out):
+        folder = Path(tempfile.mkdtemp(prefix="smpc-run-"))  # readable by this user only
+        board = Board()
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        try:
+            _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
+            _wait(processes, board, folder)
+            write_folder(out, _merge(job, folder))
+            for name in processes:  # warnings and counts for the tables' owners
+                sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
+        finally:
+            with _uninterrupted():
+                _stop(processes)
+                board.close()
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Clean up to the end, which is a matter of seconds: the folder holds keys. Somebody may press Ctrl-C twice."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _INTERRUPTS}
     try:
-        _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
-        _wait(processes, board, folder)
-        write_folder(out, _merge(job, folder))
-        for name in processes:  # warnings and counts for the tables' owners
-            sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
+        yield
     finally:
-        _stop(processes)
-        board.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _start(

@@ -195,10 +195,11 @@ class Guarantee:
 
     def __str__(self) -> str:
         header = ("protects", "against", "neighbours", "epsilon", "delta", "mechanism", "accountant")
-        lines = [header]
+        against: dict[tuple[str, ...], list[str]] = {}  # coalitions that are protected against alike, in one line
         for r in self.rows:
-            epsilon, delta = _decimal(r.epsilon), _decimal(r.delta)
-            lines.append((r.unit, str(r.coalition), str(r.neighbours), epsilon, delta, r.mechanism, r.accountant))
+            alike = (r.unit, str(r.neighbours), _decimal(r.epsilon), _decimal(r.delta), r.mechanism, r.accountant)
+            against.setdefault(alike, []).append(str(r.coalition))
+        lines = [header, *((unit, "; ".join(who), *rest) for (unit, *rest), who in against.items())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

@@ -59,7 +59,7 @@ def _read(path: Path, parse: Callable[[str], T]) -> T | None:
 
 def _model(text: str) -> Mapping[str, Any]:
     model = json.loads(text)
-    if not isinstance(model, dict):
+    if not isinstance(model, dict) or not model:
         raise ValueError
     return model
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from launch.outputs import check_free
+from launch.outputs import reserved
 from launch.reproduce import data_release, ensemble, functional, split
 from launch.reproduce.figure import check_can_draw
 from launch.reproduce.page import Page
@@ -23,12 +23,12 @@ PAGES: dict[str, Callable[[bool, Callable[[str], None]], Page]] = {
 
 def reproduce(protocol: str, out: Path, *, quick: bool) -> None:
     """Write the page of a protocol in PAGES into the new folder `out`; progress goes to standard error."""
-    check_free(out)
     check_can_draw()
     start = time.monotonic()
 
     def say(line: str) -> None:
         print(f"{time.monotonic() - start:6.0f} s  {line}", file=sys.stderr, flush=True)
 
-    PAGES[protocol](quick, say).write(out)
+    with reserved(out):
+        PAGES[protocol](quick, say).write(out)
     print(f"{out / protocol}.md")

@@ -16,6 +16,7 @@ from launch.tables.files import TableError, batches, check_columns
 from protocols.schema import MAX_BOUND, Column, Floats
 
 EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
+_SHORTENED = r"^[0-9](\.[0-9]+)?[eE]\+[0-9]+$"  # 1.23E+05, as spreadsheets write long numbers: digits are lost
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 
 
@@ -85,9 +86,12 @@ def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
     array = _plain(array)
     _refuse(spec, spec.id, _empty(array), start, "is empty", "every row needs an id")
     try:
-        return array.cast(pa.large_string())
+        texts = array.cast(pa.large_string())
     except pa.ArrowException:
         raise TableError(f"{spec.table}: {spec.id} holds {array.type}; ids are whole numbers or text") from None
+    shortened = pc.fill_null(pc.match_substring_regex(texts, _SHORTENED), False).to_numpy(zero_copy_only=False)
+    _refuse(spec, spec.id, shortened, start, "was shortened by a spreadsheet", "export the ids as text")
+    return texts
 
 
 def _numbers(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Floats:

@@ -136,6 +136,7 @@ class FunctionalTask(Task):
             "rows": rows,
             "label": self.label.name,
             "categories": {name: values for party in self.parties for name, values in party.categories.items()},
+            "bounds": {column.name: [column.low, column.high] for party in self.features.values() for column in party},
             "fraction_bits": plan.bits,
             "noise_standard_deviation": plan.noise_deviation,
             "indefinite": release.indefinite,

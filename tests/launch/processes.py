@@ -70,6 +70,12 @@ def participants(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*job["party"], job["server"], *([job["dealer"]] if "dealer" in job else [])]
 
 
+def outputs(folder: Path, process: subprocess.Popen[Any]) -> list[str]:
+    """Output folders, whole or not. A killed process may leave its own, empty: that is free for the next run."""
+    killed = process.returncode == -signal.SIGKILL
+    return [str(path) for path in folder.glob("*out*") if not (killed and path.is_dir() and not any(path.iterdir()))]
+
+
 class Shells:
     """Every participant of a job as `smpc party` with a folder, an address and a key of its own, as on five hosts."""
 
@@ -149,7 +155,7 @@ class Shells:
 
     def leftovers(self) -> list[str]:
         """What should not be there after a failed job: outputs, temporary files, processes, ports in use."""
-        found = [str(path) for folder in self.folders.values() for path in folder.glob("*out*")]
+        found = [path for name, folder in self.folders.items() for path in outputs(folder, self.processes[name])]
         found += [str(path) for folder in self.folders.values() for path in (folder / "tmp").iterdir()]
         found += [f"process {name}" for name, process in self.processes.items() if process.poll() is None]
         for endpoint in participants(self.job):
@@ -250,7 +256,7 @@ class Run:
         while any(map(alive, self.participants.values())) and time.monotonic() < end:
             time.sleep(0.05)
         found = [f"process {name}" for name, pid in self.participants.items() if alive(pid)]
-        found += [str(path) for path in self.folder.glob("*out*")]
+        found += outputs(self.folder, self.process)
         return found + [str(path) for path in (self.folder / "tmp").iterdir()]
 
     def end(self) -> None:

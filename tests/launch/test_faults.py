@@ -294,6 +294,16 @@ def test_ctrl_c_reaches_the_whole_terminal(run: Run) -> None:
     assert run.process.returncode == 130 and run.leftovers() == []
 
 
+def test_ctrl_c_twice_leaves_no_keys_behind(run: Run) -> None:
+    """The second one falls into the clean-up, which a frozen participant draws out."""
+    os.kill(run.participants["p2"], signal.SIGSTOP)
+    os.kill(run.process.pid, signal.SIGINT)
+    time.sleep(1)
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.line(5 + SLACK) == "smpc: interrupted"
+    assert run.process.returncode == 130 and run.leftovers() == []
+
+
 def test_participants_end_with_their_launcher(run: Run) -> None:
     """Nobody waits for the results of a launcher that was killed; only its temporary folder is left."""
     os.kill(run.process.pid, signal.SIGKILL)

@@ -75,11 +75,25 @@ def test_tables_in_their_own_order(tmp_path: Path, capsys: pytest.CaptureFixture
         {"coefficients": {"intercept": 1.0, "u": float("nan")}},
         {"coefficients": {"intercept": 1.0, "u": "x"}},
         {"coefficients": [1.0]},
+        {"bounds": {"u": [1.0]}},
+        {"bounds": [0.0, 1.0]},
     ],
 )
 def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"model.json: is not the model.json of a linear or logistic model$"):
         ReleasedModel.load(written(tmp_path, **change))
+
+
+def test_rows_beyond_the_bounds_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, bounds={"u": [0, 1], "v": [-1, 1]})
+    (tmp_path / "t.csv").write_text("u,v\n0,-1\n1.5,1\n-0.1,0\n")
+    assert main(["predict", str(tmp_path), str(tmp_path / "t.csv")]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 4
+    assert shown.err == (
+        f"smpc: {tmp_path}/t.csv: u is outside [0, 1], the bounds of the model's rows, in 2 rows; "
+        "their predictions are extrapolated\n"
+    )
 
 
 def test_files_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.outputs import check_free, write_file, write_folder
+from launch.outputs import check_free, reserved, write_file, write_folder
 from smpc.errors import InputError
 
 FILES = {"model.json": "{}\n", "transcript.jsonl": "ä\n" * 1000}
@@ -47,6 +47,27 @@ def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
         with pytest.raises(InputError, match=r"--out .*/out: exists and is not an empty folder; name another"):
             write(out)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_of_two_runs_into_one_folder_the_second_hears_at_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with reserved(out):
+        with pytest.raises(InputError, match="another run is going to write there"), reserved(out):
+            pytest.fail("both were let in")
+        write_folder(out, FILES)
+    assert {path.name for path in out.iterdir()} == set(FILES)
+    with pytest.raises(InputError, match="is not an empty folder"), reserved(out):
+        pytest.fail("a run's results were in the way")
+
+
+def test_a_run_that_failed_leaves_its_folder_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        with pytest.raises(ZeroDivisionError), reserved(tmp_path / name):
+            raise ZeroDivisionError
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    with reserved(tmp_path / "new"):  # free again
+        pass
 
 
 def test_no_folder_to_write_into(tmp_path: Path) -> None:

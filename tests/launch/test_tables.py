@@ -219,6 +219,7 @@ def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: 
         (HEADER, "has 0 data rows; needs at least 2"),
         (HEADER + "1,1,1\n", "has 1 data rows; needs at least 2"),
         (HEADER + "1,1,1\n1,2,2\n2,1,1\n2,1,1\n", "2 ids of id are repeated, '1' for one; keep one row an id"),
+        (HEADER + "7,1,1\n1.2E+05,2,2\n", "id was shortened by a spreadsheet in data row 2; export the ids as text"),
         (HEADER + "b,1,1\na,2,2\nb,1,1\n", "1 ids of id are repeated, 'b' for one; keep one row an id"),
         ("id,u\n1,1\n2,1\n", "column 'v' is missing; the table has 'id', 'u'"),
         ("id,u,v,u\n1,1,1,1\n", "column 'u' appears twice; the table has 'id', 'u', 'v', 'u'"),

@@ -129,7 +129,7 @@ def test_a_model_of_text_predicts_from_text(tmp_path: Path) -> None:
     names = json.loads((tmp_path / "model.json").read_text())["coefficients"]
     assert list(names) == ["intercept", "u", "region=south", "region=far west", "w"]
     (tmp_path / "new.csv").write_text("w,region,u\n0,far west,0\n1,north,1\n2,south,0\n")
-    found = [float(line) for line in predict_table(tmp_path, tmp_path / "new.csv").splitlines()[1:]]
+    found = [float(line) for line in predict_table(tmp_path, tmp_path / "new.csv")[0].splitlines()[1:]]
     np.testing.assert_allclose(found, [1.0, 0.5, 2.0], atol=0.2)
     (tmp_path / "new.csv").write_text("w,region,u\n0,east,0\n")
     with pytest.raises(TableError, match="region is 'east' in data row 1"):

@@ -180,12 +180,14 @@ def test_from_json_checks_like_the_constructor() -> None:
         Guarantee.from_json(json.dumps({**data, "rows": data["rows"][:-1]}))
 
 
-def test_text_names_every_row_and_assumption() -> None:
+def test_text_names_every_coalition_and_assumption() -> None:
     guarantee = build("paper", per_party={"B": Fraction(1, 30)})
     text = str(guarantee)
     lines = text.splitlines()
     assert lines[0].split() == ["protects", "against", "neighbours", "epsilon", "delta", "mechanism", "accountant"]
-    assert len(lines) == 2 + len(guarantee.rows) + len({a for r in guarantee.rows for a in r.assumptions})
+    alike = {(r.neighbours, r.epsilon, r.delta) for r in guarantee.rows}
+    assert len(lines) == 2 + len(alike) + len({a for r in guarantee.rows for a in r.assumptions})
+    assert all(str(row.coalition) in text for row in guarantee.rows)
     assert any("server + any 2 parties" in line and "infinite" in line for line in lines)
     assert "replace one record's columns at B" in text
     assert all(assumption in text for row in guarantee.rows for assumption in row.assumptions)

@@ -214,6 +214,7 @@ def test_colours_can_be_told_from_paper(usual: str) -> None:
         ("model.json", "[1]"),
         ("model.json", "{"),
         ("model.json", "\xff"),
+        ("model.json", "{}"),
         ("guarantee.json", '{"parties": ["a"], "server": null, "dealer": null, "rows": []}'),
         ("guarantee.json", "null"),
         ("cost.json", '{"participants": {"a": {"speed": 1}}}'),

@@ -78,9 +78,9 @@ def deviations_of_gram(records: int, epsilon: Fraction) -> Floats:
 @cache
 def rows_by_rule(records: int, epsilon: Fraction) -> dict[str, int]:
     """k of every rule, at the printed sigma."""
-    printed = sigma(epsilon)
+    variance = Fraction(sigma(epsilon)) ** 2
     return {
-        rule: mixing_rows(rule, records, FEATURES, widest=WIDEST, sigma=printed, noise=WIDEST * printed**2)
+        rule: mixing_rows(rule, records, FEATURES, widest=WIDEST, variance=variance, noise=WIDEST * variance)
         for rule in RULES
     }
 

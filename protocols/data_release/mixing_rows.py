@@ -17,29 +17,30 @@ weights. Of a label of variance t, half of which the features explain, the expec
 Features and label count as uniform on their declared ranges (s and t a twelfth of the squared range): half explained
 and uniform is a guess about data that nobody has looked at, not a fact. Where noise drowns everything the error falls
 towards t/2, that of predicting nothing, for any large k: the fewest rows are taken that come near.
+
+All in rational numbers: every party decides for itself, and all must come to the same k.
 """
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Iterator
+from fractions import Fraction
 
 from mechanisms import validate
-from protocols.schema import Floats
 from smpc.errors import InputError
 
 RULES = ("balanced", "printed", "official", "theorem")
-_UNIFORM = 12.0  # variance of a uniform number: range squared by this
-_CANDIDATES = 2000
-_NEARLY = 1.1
+_UNIFORM = 12  # variance of a uniform number: range squared by this
+_STEP = 150  # candidates for k are this fine: 1/150 apart
+_NEARLY = Fraction(11, 10)
 
 
-def mixing_rows(rule: str, records: int, features: int, *, widest: int, sigma: float, noise: float) -> int:
+def mixing_rows(rule: str, records: int, features: int, *, widest: int, variance: Fraction, noise: Fraction) -> int:
     """k by one of RULES, between features + 2 and `records`.
 
-    `widest`: the most columns of a party, label included. `noise`: the mean variance of a released entry's noise in
-    units of the squared declared range. Raises InputError for another rule and where no k fits.
+    `widest`: the most columns of a party, label included. `variance`: sigma^2. `noise`: the mean variance of a released
+    entry's noise in units of the squared declared range. Raises InputError for another rule and where no k fits.
     """
     if rule not in RULES:
         raise InputError(f"rows = {rule!r}: must be a whole number or one of {', '.join(RULES)}")
@@ -48,17 +49,25 @@ def mixing_rows(rule: str, records: int, features: int, *, widest: int, sigma: f
     if n < least:
         raise InputError(f"{n} records for {d} features: a release needs at least {least}")
     if rule == "balanced":
-        candidates = np.unique(np.geomspace(least, n, _CANDIDATES).round())
-        errors = expected_error(candidates, n, d, noise)
-        return int(candidates[np.argmax(errors <= _NEARLY * errors.min())])
-    ratio = {"printed": 1.0, "official": 10.0, "theorem": math.sqrt(d / widest)}[rule]
-    return min(max(math.ceil(ratio * math.sqrt(n) / sigma), least), n)
+        errors = {k: expected_error(k, n, d, noise) for k in _candidates(least, n)}
+        enough = _NEARLY * min(errors.values())
+        return next(k for k, error in errors.items() if error <= enough)
+    ratio_squared = {"printed": Fraction(1), "official": Fraction(100), "theorem": Fraction(d, widest)}[rule]
+    squared = math.ceil(ratio_squared * n / variance)
+    return min(max(math.isqrt(squared - 1) + 1, least), n)  # the root, rounded up
 
 
-def expected_error(k: Floats, n: int, d: int, noise: float) -> Floats:
-    """The error above in units of the label's variance, for every k > d + 1."""
+def _candidates(least: int, most: int) -> Iterator[int]:
+    k = least
+    while k < most:
+        yield k
+        k += max(1, k // _STEP)
+    yield most
+
+
+def expected_error(k: int, n: int, d: int, noise: Fraction) -> Fraction:
+    """The error above in units of the label's variance, for a k > d + 1."""
     relative = k * noise * _UNIFORM / n
-    shrinking = 0.5 * (relative / (1 + relative)) ** 2
-    unexplained = 0.5 * relative / (1 + relative) + 0.5 + relative
-    error: Floats = shrinking + d * unexplained / ((k - d - 1) * (1 + relative))
-    return error
+    shrinking = (relative / (1 + relative)) ** 2 / 2
+    unexplained = relative / (1 + relative) / 2 + Fraction(1, 2) + relative
+    return shrinking + d * unexplained / ((k - d - 1) * (1 + relative))

@@ -81,7 +81,7 @@ class ReleasePlan:
             unit = _variance(4**BITS, 1, sigma, wanted, risk) / 4**BITS
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from None
-        count = schema.rows if method == "dgm" else _count(schema, rows, float(unit))
+        count = schema.rows if method == "dgm" else _count(schema, rows, unit)
         widest = max(schema.widths.values())
         mechanisms = {}
         for party, width in schema.widths.items():
@@ -156,15 +156,13 @@ class ReleasePlan:
         return result
 
 
-def _count(schema: Schema, rows: int | str, unit_variance: float) -> int:
+def _count(schema: Schema, rows: int | str, variance: Fraction) -> int:
     if isinstance(rows, str):
         widths = schema.widths
-        features = len(schema.all_features)
         # a released number's noise in squared ranges: sensitivity is sqrt(columns) ranges, whatever the range
-        noise = unit_variance * float(np.mean([widths[p] for p, columns in schema.features.items() for _ in columns]))
-        return mixing_rows(
-            rows, schema.rows, features, widest=max(widths.values()), sigma=math.sqrt(unit_variance), noise=noise
-        )
+        noises = [variance * widths[party] for party, columns in schema.features.items() for _ in columns]
+        noise = sum(noises, Fraction(0)) / len(noises)
+        return mixing_rows(rows, schema.rows, len(noises), widest=max(widths.values()), variance=variance, noise=noise)
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= schema.rows:
         raise InputError(f"rows = {rows}: must be a whole number from 1 to the number of records, {schema.rows}")
     return rows

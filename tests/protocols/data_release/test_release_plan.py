@@ -38,31 +38,51 @@ def six_parties(rows: int) -> Schema:
     ("rule", "n", "expected"), [("printed", 10**4, 21), ("official", 10**4, 207), ("official", 10**6, 2065)]
 )
 def test_the_sources_rules_give_its_numbers(rule: str, n: int, expected: int) -> None:
-    sigma = math.sqrt(2 * math.log(1.25e5))
-    assert mixing_rows(rule, n, 10, widest=2, sigma=sigma, noise=1.0) == expected
+    variance = Fraction(2 * math.log(1.25e5))
+    assert mixing_rows(rule, n, 10, widest=2, variance=variance, noise=ONE) == expected
 
 
 def test_theorems_rule() -> None:
-    assert mixing_rows("theorem", 10**6, 10, widest=2, sigma=5.0, noise=1.0) == math.ceil(math.sqrt(5) * 200)
+    assert mixing_rows("theorem", 10**6, 10, widest=2, variance=Fraction(25), noise=ONE) == math.ceil(5**0.5 * 200)
+
+
+def test_a_root_that_is_whole_is_not_rounded_further() -> None:
+    for variance, expected in ((Fraction(4), 50), (4 + Fraction(1, 2**80), 50), (4 - Fraction(1, 2**80), 51)):
+        assert mixing_rows("printed", 10**4, 10, widest=2, variance=variance, noise=ONE) == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("n", [12, 13, 100, 10**4, 3 * 10**6])
-@pytest.mark.parametrize("sigma", [0.1, 5.0, 50.0])
-def test_k_is_between_features_plus_two_and_the_records(rule: str, n: int, sigma: float) -> None:
-    k = mixing_rows(rule, n, 10, widest=2, sigma=sigma, noise=2 * sigma**2)
+@pytest.mark.parametrize("variance", [Fraction(1, 100), Fraction(25), Fraction(2500)])
+def test_k_is_between_features_plus_two_and_the_records(rule: str, n: int, variance: Fraction) -> None:
+    k = mixing_rows(rule, n, 10, widest=2, variance=variance, noise=2 * variance)
     assert isinstance(k, int) and 12 <= k <= n
 
 
 @pytest.mark.parametrize("n", [30, 1000, 10**5])
-@pytest.mark.parametrize("noise", [1e-3, 1.0, 300.0])
-def test_balanced_is_the_fewest_rows_near_the_best_of_all_k(n: int, noise: float) -> None:
+@pytest.mark.parametrize("noise", [Fraction(1, 1000), ONE, Fraction(300)])
+def test_balanced_is_the_fewest_rows_near_the_best_of_all_k(n: int, noise: Fraction) -> None:
     every = np.arange(12.0, n + 1)
-    errors = expected_error(every, n, 10, noise)
-    chosen = mixing_rows("balanced", n, 10, widest=2, sigma=1.0, noise=noise)
+    relative = every * float(noise) * 12 / n
+    errors = 0.5 * (relative / (1 + relative)) ** 2
+    errors += 10 / ((every - 11) * (1 + relative)) * (0.5 * relative / (1 + relative) + 0.5 + relative)
+    chosen = mixing_rows("balanced", n, 10, widest=2, variance=ONE, noise=noise)
+    assert float(expected_error(chosen, n, 10, noise)) == pytest.approx(errors[chosen - 12], rel=1e-12)
     assert errors[chosen - 12] <= errors.min() * 1.101
     fewer = int(chosen * 0.98)
     assert fewer <= 12 or errors[fewer - 12] > errors.min() * 1.099
+
+
+def test_k_is_decided_without_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two machines' floats may differ in their last digit; all parties must come to the same k."""
+
+    def no_float(_: Fraction) -> float:
+        raise AssertionError("a float")
+
+    monkeypatch.setattr(Fraction, "__float__", no_float)
+    variance = Fraction(2**200 + 1, 2**200 - 1)
+    for rule in RULES:
+        assert mixing_rows(rule, 10**5, 10, widest=3, variance=variance, noise=2 * variance) >= 12
 
 
 def test_balanced_does_not_depend_on_data_and_stands_in_the_plan() -> None:

@@ -19,6 +19,8 @@ protocol = "functional"    # a linear or logistic model of columns that several 
 loss = {loss}
 epsilon = {epsilon}              # how much the release may tell about one person; smaller protects more
 noise = "shares"           # noise is added before anything is opened
+weights = "balanced"       # the sums that matter most get the least of it
+repair = {repair}  # how a noisy model is made usable; both lines had the least errors on public tables
 clip = false               # true: values outside the bounds below count as the bound; false: they are an error
 
 [label]                    # what the model predicts
@@ -35,6 +37,7 @@ name = "dealer"
 # address = "host:7001"
 # certificate = "dealer.crt"
 """
+_REPAIRS = {"linear": "posterior", "logistic": "rescaled"}
 _PARTY = """
 [[party]]
 name = {name}
@@ -65,6 +68,7 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
     text = _HEAD.format(
         name=_quoted(path.stem),
         loss=_quoted(loss),
+        repair=_quoted(_REPAIRS[loss]),
         epsilon=_quoted(epsilon) if "/" in epsilon else epsilon,
         holder=_quoted(holder),
         label=_quoted(column),

@@ -110,7 +110,7 @@ class BgnSession(NetworkSession):
             self.phase("multiply" if own is None else "upload"),
             self.counted("product", predicted, self.network.peers),
         ):
-            return self._mode.multiply(plan, own)
+            return self._mode.multiply(plan, own, one)
 
     # values by holder
 

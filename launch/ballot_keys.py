@@ -1,8 +1,13 @@
-"""Keys of a vote: a compute party's sealing key (X25519), a voter's signing key (Ed25519), the roster of voters."""
+"""Keys of a vote: a compute party's sealing key (X25519), a voter's signing key (Ed25519), the roster of voters.
+
+Public keys that nobody's secret belongs to are refused: with a point of small order, which there are few of (RFC 7748,
+section 6.1; RFC 8032), anybody can sign or unseal. So are second spellings of a number: every key has one text.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -12,8 +17,14 @@ from launch.jobfile.endpoints import NAME, NAME_RULE
 from smpc.errors import InputError
 
 KEY_BYTES = 32
+KEY_RULE = "64 hex digits that stand for a key"
 SEAL, VOTER = ".seal", ".voter"
 _HEADER = "voter,key"
+_HEX = re.compile(rf"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
+_FIELD = 2**255 - 19
+_SIGN = 1 << 255  # of the other coordinate, in a key of Ed25519
+_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7  # y of four of the points of order 8
+_SMALL_ORDER = {0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8}  # y of the eight points
 
 
 def make_sealing_key(name: str, directory: Path) -> tuple[Path, str]:
@@ -39,8 +50,22 @@ def read_voter_key(path: Path) -> Ed25519PrivateKey:
 
 
 def public_sealing_key(text: str) -> X25519PublicKey:
-    """From 64 hex digits. Raises ValueError."""
-    return X25519PublicKey.from_public_bytes(_hex(text))
+    """From 64 hex digits. Raises ValueError for what is no key of anybody's."""
+    data = _hex(text)
+    if int.from_bytes(data, "little") >= _FIELD:
+        raise ValueError("not below 2^255 - 19")
+    key = X25519PublicKey.from_public_bytes(data)
+    X25519PrivateKey.generate().exchange(key)  # refuses small order: the secret would be zero
+    return key
+
+
+def public_voter_key(text: str) -> Ed25519PublicKey:
+    """From 64 hex digits. Raises ValueError for what is no key of anybody's."""
+    data = _hex(text)
+    y = int.from_bytes(data, "little") & ~_SIGN
+    if y >= _FIELD or y in _SMALL_ORDER:
+        raise ValueError("of small order, or not below 2^255 - 19")
+    return Ed25519PublicKey.from_public_bytes(data)
 
 
 def read_roster(path: Path) -> dict[str, Ed25519PublicKey]:
@@ -52,7 +77,7 @@ def read_roster(path: Path) -> dict[str, Ed25519PublicKey]:
     if not lines or lines[0].strip() != _HEADER:
         raise InputError(f"{path}: the first line must be {_HEADER!r}; the lines of `smpc keys voter` follow")
     voters: dict[str, Ed25519PublicKey] = {}
-    owners: dict[str, str] = {}
+    owners: dict[bytes, str] = {}
     for number, line in enumerate(lines[1:], 2):
         name, _, text = line.strip().partition(",")
         if not line.strip():
@@ -60,10 +85,10 @@ def read_roster(path: Path) -> dict[str, Ed25519PublicKey]:
         if not NAME.fullmatch(name):
             raise InputError(f"{path}: line {number}: the voter {name[:40]!r} must be named by {NAME_RULE}")
         try:
-            voters_key = Ed25519PublicKey.from_public_bytes(_hex(text))
+            voters_key = public_voter_key(text)
         except ValueError:
-            raise InputError(f"{path}: line {number}: the key of {name} must be 64 hex digits") from None
-        other = owners.setdefault(text.lower(), name)
+            raise InputError(f"{path}: line {number}: the key of {name} must be {KEY_RULE}") from None
+        other = owners.setdefault(voters_key.public_bytes_raw(), name)
         if name in voters or other != name:
             raise InputError(
                 f"{path}: line {number}: {name} has {'the key of ' + other if other != name else 'two keys'}"
@@ -75,10 +100,9 @@ def read_roster(path: Path) -> dict[str, Ed25519PublicKey]:
 
 
 def _hex(text: str) -> bytes:
-    data = bytes.fromhex(text)
-    if len(data) != KEY_BYTES:
-        raise ValueError(f"{len(data)} bytes: need {KEY_BYTES}")
-    return data
+    if not _HEX.fullmatch(text):
+        raise ValueError(f"not {2 * KEY_BYTES} hex digits")
+    return bytes.fromhex(text)
 
 
 def _read(path: Path, command: str) -> bytes:

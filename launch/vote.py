@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from launch.ballot_keys import VOTER, read_voter_key
 from launch.job import load_job
+from launch.kept_ballot import KeptBallot
 from launch.tasks.ensemble import EnsembleTask
 from mechanisms.ledger import Ledger
 from protocols.ensemble.voter import labels, load_classifier
 from smpc.ballots import envelope, shares
-from smpc.ballots.wire import hand_in
+from smpc.ballots.door import hand_in, open_doors
 from smpc.errors import InputError
 
 
@@ -36,8 +38,9 @@ def vote(
     """Hand in the ballot of `voter`; the receipts. What the model says leaves this host as shares only.
 
     The model is a fitted scikit-learn classifier in a joblib file, trained on the job's columns in their order and
-    units; `table` is where this host has the samples, `key` the voter's own. The account is charged before anything is
-    sent, by the worst row with all compute parties but one.
+    units; `table` is where this host has the samples, `key` the voter's own. When all compute parties can be reached,
+    and before anything is sent, the account is charged by the worst row with all compute parties but one, once for a
+    run of the job. Until all receipts are here the sealed ballot is kept beside the key: the same call sends it again.
     """
     job = load_job(job_path)
     task = job.task
@@ -45,18 +48,32 @@ def vote(
         raise InputError(f"{job_path}: is no ensemble job: only these take votes")
     if voter not in task.voters:
         raise InputError(f"--as {voter}: is no voter in {task.roster}; register the line that `smpc keys voter` prints")
-    signer = read_voter_key(key or Path(f"{voter}{VOTER}"))
+    key = key or Path(f"{voter}{VOTER}")
+    signer = read_voter_key(key)
     if signer.public_key() != task.voters[voter]:
         raise InputError(f"--as {voter}: this key is not the one that {task.roster} lists for {voter}")
     samples = task.table.at(table)
-    plan = task.plan(samples.load())
-    poll = plan.poll
-    votes = poll.encode(labels(load_classifier(model), samples.features(), task.classes))
-    contents = shares.split(votes, poll.parties)
-    ballot = envelope.make(contents, job=poll.job, voter=voter, key=signer, seals=poll.seals)
+    auxiliary = samples.load()
+    chosen = labels(load_classifier(model), samples.features(), task.classes)
     addresses = {party.name: party.ballots for party in task.parties}
     certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}
-    if account is not None:
-        worst = plan.guarantee(job.cast, len(task.voters)).worst(len(task.parties) - 1)
-        Ledger(account.ledger).reserve(account.data_set, worst, job=task.job)
-    return hand_in(ballot, addresses, certificates, seconds=seconds)
+    with contextlib.ExitStack() as stack:
+        doors = open_doors(addresses, certificates, seconds=seconds)
+        for door in doors:
+            stack.callback(door.close)
+        plan = task.plan(auxiliary, doors[0].run)
+        poll = plan.poll
+        kept = KeptBallot(key.with_name(f"{voter}.{poll.job.hex()[:16]}.ballot"))
+        ballot = kept.read(poll)
+        if ballot is None:
+            if doors[0].closed:
+                raise InputError(f"{doors[0].party}: the vote is closed; nothing was sent")
+            contents = shares.split(poll.encode(chosen), poll.parties)
+            ballot = envelope.make(contents, poll=poll.id, voter=voter, key=signer, seals=poll.seals)
+        if account is not None:
+            worst = plan.guarantee(job.cast, len(task.voters)).worst(len(task.parties) - 1)
+            Ledger(account.ledger).reserve(account.data_set, worst, job=f"{task.job} {poll.id.hex()}", once=True)
+        kept.write(ballot)
+        receipts = hand_in(ballot, doors)
+    kept.remove()
+    return receipts

@@ -79,19 +79,18 @@ class Ledger:
                 (_name("data_set", data_set), _name("unit", unit), str(most), str(risk)),
             )
 
-    def reserve(self, data_set: str, row: Row, *, job: str) -> Account:
+    def reserve(self, data_set: str, row: Row, *, job: str, once: bool = False) -> Account:
         """Charges a release with the guarantee `row` (the worst one within the collusion bound), on disk on return.
 
-        Returns the account with the charge in it. Raises BudgetError, and charges nothing, above the cap, without a
-        cap, and for an infinite epsilon.
+        `once`: `job` names one release, and what has been charged for it already is not charged again. Returns the
+        account with the charge in it. Raises BudgetError, and charges nothing, above the cap, without a cap, and for
+        an infinite epsilon.
         """
-        epsilon = _finite(data_set, row)
+        charge = (data_set, row.unit, str(_finite(data_set, row)), str(row.delta), _name("job", job))
         with self._transaction() as db:
-            self._refuse(db, data_set, row)
-            db.execute(
-                "INSERT INTO charges (data_set, unit, epsilon, delta, job) VALUES (?, ?, ?, ?, ?)",
-                (data_set, row.unit, str(epsilon), str(row.delta), _name("job", job)),
-            )
+            if not (once and _has(db, charge)):
+                self._refuse(db, data_set, row)
+                db.execute("INSERT INTO charges (data_set, unit, epsilon, delta, job) VALUES (?, ?, ?, ?, ?)", charge)
             after = self._account(db, data_set, row.unit)
         if after is None:
             raise LedgerError(f"{self.path}: the cap of {data_set} vanished in a transaction")
@@ -162,6 +161,11 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for statement in _TABLES.strip().split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _has(db: sqlite3.Connection, charge: tuple[str, ...]) -> bool:
+    query = "SELECT 1 FROM charges WHERE data_set = ? AND unit = ? AND epsilon = ? AND delta = ? AND job = ?"
+    return db.execute(query, charge).fetchone() is not None
 
 
 def _finite(data_set: str, row: Row) -> Fraction:

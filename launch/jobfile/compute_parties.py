@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from launch.ballot_keys import public_sealing_key
+from launch.ballot_keys import KEY_RULE, public_sealing_key
 from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, check_distinct, read_address, read_endpoint
 from launch.jobfile.fields import MAX_NAME, Fields, JobError
 from smpc.engine.tls import Address
@@ -36,7 +36,7 @@ def read_compute_parties(path: Path, top: Fields) -> tuple[ComputeParty, ...]:
     if not isinstance(items, list) or not 2 <= len(items) <= 3:
         count = len(items) if isinstance(items, list) else 0
         raise JobError(f"{path}: needs two or three [[party]] tables, the compute parties, has {count}")
-    parties = []
+    parties: list[ComputeParty] = []
     for number, item in enumerate(items, 1):
         fields = Fields(f"{path}: [[party]] {number}", item, _PARTY_KEYS)
         endpoint = read_endpoint(fields, path)
@@ -44,13 +44,14 @@ def read_compute_parties(path: Path, top: Fields) -> tuple[ComputeParty, ...]:
             raise JobError(
                 f"{fields.where}: certificate is missing: voters know the party by it; `smpc keys new` makes one"
             )
-        key = fields.text("sealing_key")
+        key = fields.text("sealing_key").lower()
         try:
             public_sealing_key(key)
         except ValueError:
-            raise fields.fail("sealing_key", "64 hex digits, as `smpc keys sealing` prints them") from None
-        parties.append(
-            ComputeParty(**asdict(endpoint), ballots=read_address(fields, "ballots"), sealing_key=key.lower())
-        )
+            raise fields.fail("sealing_key", f"{KEY_RULE}, as `smpc keys sealing` prints them") from None
+        for other in parties:
+            if other.sealing_key == key:
+                raise fields.fail("sealing_key", f"its own: who has that of {other.name} too sees all votes")
+        parties.append(ComputeParty(**asdict(endpoint), ballots=read_address(fields, "ballots"), sealing_key=key))
     check_distinct(path, parties)
     return tuple(parties)

@@ -31,10 +31,10 @@ from protocols.ensemble.paper import CONSTANTS, LABELS, PaperPlan
 from protocols.ensemble.release import EnsembleRelease
 from protocols.ensemble.statistic import StatisticPlan
 from smpc.ballots.box import Box
-from smpc.ballots.poll import Poll
-from smpc.ballots.wire import Receiver
+from smpc.ballots.poll import ID_BYTES, Poll
+from smpc.ballots.receiver import Receiver
 from smpc.cast import Cast
-from smpc.engine.handshake import Agreement
+from smpc.engine.handshake import Agreement, derive
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.tls import Identity, listen
@@ -42,6 +42,7 @@ from smpc.session import Session
 from smpc.values import Held
 
 STATISTIC = "statistic"
+NO_RUN = bytes(ID_BYTES)  # while a job is planned only: there are no ballots for it
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,15 @@ class EnsembleTask(Task):
             **{f"sealing key of {party.name}": party.sealing_key for party in self.parties},
         }
 
-    def poll(self, auxiliary: Auxiliary) -> Poll:
-        """What a ballot is bound to: this job on these samples, for these voters and keys."""
+    def poll(self, auxiliary: Auxiliary, run: bytes = NO_RUN) -> Poll:
+        """What a ballot is bound to: this job on these samples, for these voters and keys, and one run of it."""
         public = {"job": self.job, **self.facts(), "samples": digest(auxiliary)}
         job = hashlib.sha256(json.dumps(public, sort_keys=True).encode()).digest()
         seals = {party.name: public_sealing_key(party.sealing_key) for party in self.parties}
-        return Poll(job, seals, self.voters, auxiliary.count, len(self.classes))
+        return Poll(job, run, seals, self.voters, auxiliary.count, len(self.classes))
 
-    def plan(self, auxiliary: Auxiliary) -> StatisticPlan | PaperPlan:
-        poll = self.poll(auxiliary)
+    def plan(self, auxiliary: Auxiliary, run: bytes = NO_RUN) -> StatisticPlan | PaperPlan:
+        poll = self.poll(auxiliary, run)
         if self.release == STATISTIC:
             return StatisticPlan(auxiliary, poll, self.budget, float(self.regularisation))
         return PaperPlan(auxiliary, poll, self.budget, self.release, self.constants, self.regularisation)
@@ -137,7 +138,7 @@ class EnsembleTask(Task):
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         auxiliary, door = mine.data
-        plan = self.plan(auxiliary)
+        plan = self.plan(auxiliary, derive(agreement.nonce, "ballots"))
         session = CryptenSession(cast, network, agreement)
         refused: dict[str, int] = {}
         if door is None:

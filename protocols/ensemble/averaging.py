@@ -117,7 +117,7 @@ def release(s: Session, boxes: Mapping[str, Held[Box]], plan: AveragingPlan) -> 
     4     P_k -> server   noisy sum       the sum with a full noise vector of every party, epsilon-DP; no single share
     5     server -> all   model           post-processing of step 4
     """
-    s.agree("plan", plan.mechanism, plan.poll.job)
+    s.agree("plan", plan.mechanism, plan.poll.id)
     everything = np.ones(plan.poll.entries, dtype=np.bool_)
     noise = s.draw_noise(plan.mechanism, dict.fromkeys(s.cast.parties, everything))
     result = tally(s, boxes, plan.poll, checked=False)  # 1 to 3 for every batch

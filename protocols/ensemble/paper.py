@@ -46,6 +46,10 @@ PRIVATE_AUXILIARY = (
     "other voters and the solver know"
 )
 
+SOLVER_UNSEEN = (
+    "nobody sees how long the solver takes, or that it gives up: its steps depend on votes before their noise"
+)
+
 
 @dataclass(frozen=True)
 class PaperPlan:
@@ -134,7 +138,7 @@ class PaperPlan:
             str(self.mechanism(counted)[0]),
             self.budget.accountant,
             (
-                *(SEMI_HONEST, COMPUTATIONAL, DEALER_APART, voters(counted)),
+                *(SEMI_HONEST, COMPUTATIONAL, DEALER_APART, SOLVER_UNSEEN, voters(counted)),
                 PRIVATE_AUXILIARY if self.private_auxiliary else PUBLIC,
             ),
         )
@@ -147,7 +151,7 @@ class PaperPlan:
 
 def release(s: Session, boxes: Mapping[str, Held[Box]], plan: PaperPlan) -> EnsembleRelease:
     """A perturbed minimiser from the ballots in the parties' boxes."""
-    s.agree("plan", plan.budget, plan.labels, plan.constants, plan.regularisation, plan.poll.job)
+    s.agree("plan", plan.budget, plan.labels, plan.constants, plan.regularisation, plan.poll.id)
     return script(plan.labels)(s, boxes, plan)
 
 

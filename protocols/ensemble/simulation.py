@@ -71,7 +71,7 @@ class Ensemble:
         seal, key = X25519PrivateKey.generate().public_key(), Ed25519PrivateKey.generate().public_key()
         voters = {f"v{i}": key for i in range(self.voters)}
         seals = {f"p{i}": seal for i in range(COMPUTE_PARTIES)}
-        return Poll(bytes(32), seals, voters, self.auxiliary.count, self.test.classes)
+        return Poll(bytes(32), bytes(32), seals, voters, self.auxiliary.count, self.test.classes)
 
     @property
     def alpha(self) -> Floats:

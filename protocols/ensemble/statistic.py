@@ -142,7 +142,7 @@ def release(s: Session, boxes: Mapping[str, Held[Box]], plan: StatisticPlan) -> 
     12    server -> all   statistic, model  post-processing of step 11
     """
     rows = hashlib.sha256(plan.whitened.rows.astype("<i8").tobytes()).hexdigest()
-    s.agree("plan", plan.mechanism, plan.regularisation, plan.poll.job, rows)
+    s.agree("plan", plan.mechanism, plan.regularisation, plan.poll.id, rows)
     everything = np.ones(plan.dimension, dtype=np.bool_)
     noise = s.draw_noise(plan.mechanism, dict.fromkeys(s.cast.parties, everything))
     result = tally(s, boxes, plan.poll)  # 1 to 10 for every batch

@@ -21,7 +21,7 @@ from smpc.ring import Integers
 
 FLOOR = 2.0**-12  # of the eigenvalues: below it a direction counts as empty
 _BITS = 10  # of T
-_GRAM_BITS = 62  # the Gram matrix of the rows stays below
+_GRAM_BITS = 62  # the products of the rows with each other stay below, over samples and over columns
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Whitened:
         whole = np.rint(root * (1 << _BITS)).astype(np.int64)
         rows, bits = auxiliary.rows @ whole, auxiliary.bits + _BITS
         largest = max(1, int(np.abs(rows).max()))
-        excess = len(rows) * largest * largest >> _GRAM_BITS
+        excess = max(rows.shape) * largest * largest >> _GRAM_BITS
         shift = min(bits, (excess.bit_length() + 1) // 2 + (1 if excess else 0))
         if shift:
             rows = (rows + (1 << (shift - 1))) >> shift  # to the nearest

@@ -1,9 +1,10 @@
 """One compute party's ballot box: what comes in is checked and kept sealed on disk until it is counted.
 
-Policy: the first ballot of a voter that is well signed, sealed to this party and of the right length is kept, every
-further one is refused as a second ballot, also when it is the same again. A refused ballot takes nobody's place. What
-arrives after the close is late. A kept ballot is counted if all compute parties have the same one (compared by its
-digests) before the first party counts it or within `grace` seconds after; one that is not is never counted.
+Policy: the first ballot of a voter that is well signed, sealed to this party and of the right length is kept. The same
+ballot gets its receipt again whenever it comes, so that a voter whose connection was lost can send it once more;
+another one is refused as a second ballot. A refused ballot takes nobody's place. What arrives after the close is late.
+A kept ballot is counted if all compute parties have the same one (compared by its digests) when the first party counts
+it: so voters hand it to the first party last.
 
 Memory: per registered voter a few dozen bytes; ballots are on disk, one file each, and deleted when counted.
 """
@@ -31,32 +32,48 @@ DIGEST_WORDS = DIGEST_BYTES // 8
 class Box:
     """For one thread that counts and any number that put ballots in."""
 
-    def __init__(self, poll: Poll, me: str, key: X25519PrivateKey, folder: Path, *, grace: float = 10.0) -> None:
+    def __init__(self, poll: Poll, me: str, key: X25519PrivateKey, folder: Path) -> None:
         """`folder` is this box's own and empty."""
         self.poll = poll
         self.me = me
         self.refused: Counter[Reason] = Counter()
         self._key = key
         self._folder = folder
-        self._grace = grace
         self._place = poll.parties.index(me)
         self._digests: dict[int, bytes] = {}  # of every ballot ever kept, all parties' sealed shares in one
         self._waiting: deque[int] = deque()
         self._closed = False
         self._change = threading.Condition()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def signer(self, cover: bytes) -> str | None:
+        """The registered voter whose valid signature for this poll the cover of a ballot shows."""
+        try:
+            envelope = Envelope.read(cover)
+            self._number(envelope)
+        except BallotError:
+            return None
+        return envelope.voter
+
     def put(self, data: bytes) -> str:
         """Keep one ballot; the voter's name. Raises BallotError, with the reason, which is counted in `refused`."""
         try:
             envelope = Envelope.read(data)
-            number = self._checked(envelope)
+            number = self._number(envelope)
+            self._check_content(envelope)
+            ballot = _joint(envelope)
             with self._change:
+                if number in self._digests:
+                    if self._digests[number] != ballot:
+                        raise BallotError(Reason.DUPLICATE, envelope.voter)
+                    return envelope.voter
                 if self._closed:
                     raise BallotError(Reason.LATE, envelope.voter)
-                if number in self._digests:
-                    raise BallotError(Reason.DUPLICATE, envelope.voter)
                 self._path(number).write_bytes(data)
-                self._digests[number] = _joint(envelope)
+                self._digests[number] = ballot
                 self._waiting.append(number)
                 self._change.notify_all()
         except BallotError as error:
@@ -65,18 +82,21 @@ class Box:
             raise
         return envelope.voter
 
-    def _checked(self, envelope: Envelope) -> int:
-        """The voter's number. Everything that needs no secret comes first."""
+    def _number(self, envelope: Envelope) -> int:
+        """The voter's, if it is registered and signed this."""
         number = self.poll.numbers.get(envelope.voter)
-        if envelope.job != self.poll.job:
-            raise BallotError(Reason.OTHER_JOB)
+        if envelope.poll != self.poll.id:
+            raise BallotError(Reason.OTHER_POLL)
         if number is None:
             raise BallotError(Reason.UNKNOWN)
-        envelope.check(self.poll.voters[envelope.voter], self._place, len(self.poll.parties))
+        envelope.check_signature(self.poll.voters[envelope.voter])
+        return number
+
+    def _check_content(self, envelope: Envelope) -> None:
+        envelope.check_place(self._place, len(self.poll.parties))
         content = envelope.open(self.me, self._key)
         if len(content) != shares.content_bytes(self.poll.entries, first=self._place == 0):
             raise BallotError(Reason.LENGTH, envelope.voter)
-        return number
 
     def close(self) -> None:
         """From now on ballots are late."""
@@ -109,17 +129,13 @@ class Box:
         return np.frombuffer(joined, dtype="<i8").astype(np.int64).reshape(len(numbers), DIGEST_WORDS)
 
     def has(self, numbers: Integers, digests: Integers) -> npt.NDArray[np.float64]:
-        """Which of the voters' ballots are here and the same, 1 or 0 each; waits for those that are not yet here."""
-        wanted = [int(number) for number in numbers]
+        """Which of the voters' ballots are here and the same, 1 or 0 each."""
         with self._change:
-            self._change.wait_for(lambda: all(number in self._digests for number in wanted), timeout=self._grace)
-            return np.array(
-                [
-                    self._digests.get(number) == row.astype("<i8").tobytes()
-                    for number, row in zip(wanted, digests, strict=True)
-                ],
-                dtype=np.float64,
-            )
+            same = [
+                self._digests.get(int(number)) == row.astype("<i8").tobytes()
+                for number, row in zip(numbers, digests, strict=True)
+            ]
+        return np.array(same, dtype=np.float64)
 
     def take(self, numbers: Integers) -> Integers:
         """This party's shares of the voters' ballots, shape (len(numbers), entries); their files are deleted."""

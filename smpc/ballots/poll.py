@@ -16,25 +16,29 @@ from smpc.errors import InputError
 from smpc.ring import Integers
 
 MAX_VOTER_BYTES = 64
+ID_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Poll:
-    """`job` (32 bytes) binds ballots to one job. `seals`: the compute parties in order with the keys to seal to.
+    """`job` (32 bytes) stands for all public facts of the job, `run` (32 bytes) for one run of it: ballots are bound to
+    both. `seals`: the compute parties in order with the keys to seal to.
 
     `voters`: name -> Ed25519 public key, in the order of their numbers. With two classes a ballot has one entry a
     sample, 1 for class 1; with more it has one row of entries a class, in which the sample's class has the 1.
     """
 
     job: bytes
+    run: bytes
     seals: Mapping[str, X25519PublicKey]
     voters: Mapping[str, Ed25519PublicKey]
     samples: int
     classes: int
 
     def __post_init__(self) -> None:
-        if len(self.job) != hashlib.sha256().digest_size:
-            raise InputError(f"job hash of {len(self.job)} bytes: need 32")
+        for name, value in (("job", self.job), ("run", self.run)):
+            if len(value) != ID_BYTES:
+                raise InputError(f"{name} of {len(value)} bytes: need {ID_BYTES}")
         if len(self.seals) < 2:
             raise InputError(f"{len(self.seals)} compute party: need at least two, or it would see all votes")
         if not self.voters or self.samples < 1 or self.classes < 2:
@@ -43,6 +47,11 @@ class Poll:
         for voter in self.voters:
             if not 0 < len(voter.encode()) <= MAX_VOTER_BYTES:
                 raise InputError(f"voter {voter!r}: names have 1 to {MAX_VOTER_BYTES} bytes")
+
+    @cached_property
+    def id(self) -> bytes:
+        """What a ballot is made for."""
+        return hashlib.sha256(self.job + self.run).digest()
 
     @property
     def parties(self) -> tuple[str, ...]:

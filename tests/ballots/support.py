@@ -30,11 +30,13 @@ class Election:
     samples: int
     classes: int
     job: str = "job"
+    run: str = "first run"
 
     @cached_property
     def poll(self) -> Poll:
         return Poll(
             hashlib.sha256(self.job.encode()).digest(),
+            hashlib.sha256(self.run.encode()).digest(),
             {p: self.seal(p).public_key() for p in self.parties},
             {v: self.key(v).public_key() for v in self.voters},
             self.samples,
@@ -53,7 +55,7 @@ class Election:
         """Envelopes for any integers, votes or not; `alter` changes the contents before they are sealed."""
         contents = alter(shares.split(votes, self.parties))
         poll = self.poll
-        return envelope.make(contents, job=poll.job, voter=voter, key=self.key(voter), seals=poll.seals)
+        return envelope.make(contents, poll=poll.id, voter=voter, key=self.key(voter), seals=poll.seals)
 
     def labels(self, voter: str) -> Integers:
         seed = int.from_bytes(hashlib.sha256(voter.encode()).digest()[:4], "big")
@@ -65,16 +67,19 @@ class Election:
     def counts(self, voters: Sequence[str]) -> Integers:
         return np.add.reduce([self.votes(voter) for voter in voters])
 
-    def boxes(self, folder: Path, *, grace: float = 0.0) -> dict[str, Box]:
+    def boxes(self, folder: Path) -> dict[str, Box]:
         made = {}
         for party in self.parties:
             place = folder / party
             place.mkdir(parents=True)
-            made[party] = Box(self.poll, party, self.seal(party), place, grace=grace)
+            made[party] = Box(self.poll, party, self.seal(party), place)
         return made
 
     def another_job(self) -> Election:
         return replace(self, job="another job")
+
+    def another_run(self) -> Election:
+        return replace(self, run="second run")
 
 
 def put(boxes: Mapping[str, Box], ballot: Mapping[str, Envelope]) -> None:

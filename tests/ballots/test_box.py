@@ -27,26 +27,33 @@ def good(voter: str = "v1") -> dict[str, Envelope]:
 def other_signer() -> Envelope:
     poll = ELECTION.poll
     contents = shares.split(ELECTION.votes("v1"), ELECTION.parties)
-    return envelope.make(contents, job=poll.job, voter="v1", key=ELECTION.key("v2"), seals=poll.seals)["ann"]
+    return envelope.make(contents, poll=poll.id, voter="v1", key=ELECTION.key("v2"), seals=poll.seals)["ann"]
 
 
 def sealed_to_another_key() -> Envelope:
     seals = {party: X25519PrivateKey.generate().public_key() for party in ELECTION.parties}
     contents = shares.split(ELECTION.votes("v1"), ELECTION.parties)
-    return envelope.make(contents, job=ELECTION.poll.job, voter="v1", key=ELECTION.key("v1"), seals=seals)["ann"]
+    return envelope.make(contents, poll=ELECTION.poll.id, voter="v1", key=ELECTION.key("v1"), seals=seals)["ann"]
 
 
 def copied_from_v2() -> Envelope:
     """v1 signs v2's sealed shares as its own."""
     theirs = good("v2")["ann"]
-    signature = ELECTION.key("v1").sign(envelope._signed(theirs.job, "v1", theirs.digests))
+    signature = ELECTION.key("v1").sign(envelope._signed(theirs.poll, "v1", theirs.digests))
     return replace(theirs, voter="v1", signature=signature)
+
+
+def sealed_as(content: bytes) -> bytes:
+    """v1 signs something that nobody has sealed."""
+    digests = (envelope.digest(content), envelope.digest(b"other"))
+    signature = ELECTION.key("v1").sign(envelope._signed(ELECTION.poll.id, "v1", digests))
+    return Envelope(ELECTION.poll.id, "v1", digests, signature, content).to_bytes()
 
 
 def stranger() -> Envelope:
     poll = ELECTION.poll
     contents = shares.split(ELECTION.votes("v1"), ELECTION.parties)
-    return envelope.make(contents, job=poll.job, voter="eve", key=ELECTION.key("eve"), seals=poll.seals)["ann"]
+    return envelope.make(contents, poll=poll.id, voter="eve", key=ELECTION.key("eve"), seals=poll.seals)["ann"]
 
 
 def shorter(contents: dict[str, bytes]) -> dict[str, bytes]:
@@ -60,7 +67,7 @@ def longer(contents: dict[str, bytes]) -> dict[str, bytes]:
 def one_party_only() -> Envelope:
     poll = ELECTION.poll
     contents = shares.split(ELECTION.votes("v1"), ("ann",))
-    return envelope.make(contents, job=poll.job, voter="v1", key=ELECTION.key("v1"), seals=poll.seals)["ann"]
+    return envelope.make(contents, poll=poll.id, voter="v1", key=ELECTION.key("v1"), seals=poll.seals)["ann"]
 
 
 def flipped(data: bytes, place: int) -> bytes:
@@ -77,14 +84,27 @@ REFUSED: dict[str, tuple[Callable[[], bytes], Reason]] = {
     "fewer parties": (lambda: one_party_only().to_bytes(), Reason.MALFORMED),
     "replayed from another job": (
         lambda: ELECTION.another_job().ballot("v1", ELECTION.votes("v1"))["ann"].to_bytes(),
-        Reason.OTHER_JOB,
+        Reason.OTHER_POLL,
     ),
     "relabelled from another job": (
         lambda: replace(
-            ELECTION.another_job().ballot("v1", ELECTION.votes("v1"))["ann"], job=ELECTION.poll.job
+            ELECTION.another_job().ballot("v1", ELECTION.votes("v1"))["ann"], poll=ELECTION.poll.id
         ).to_bytes(),
         Reason.SIGNATURE,
     ),
+    "replayed from another run of this job": (
+        lambda: ELECTION.another_run().ballot("v1", ELECTION.votes("v1"))["ann"].to_bytes(),
+        Reason.OTHER_POLL,
+    ),
+    "relabelled from another run": (
+        lambda: replace(
+            ELECTION.another_run().ballot("v1", ELECTION.votes("v1"))["ann"], poll=ELECTION.poll.id
+        ).to_bytes(),
+        Reason.SIGNATURE,
+    ),
+    "a cover alone": (lambda: good()["ann"].cover(), Reason.MALFORMED),
+    "signed and next to empty": (lambda: sealed_as(b"x"), Reason.SEALED),
+    "signed and empty": (lambda: sealed_as(b""), Reason.SEALED),
     "stranger": (lambda: stranger().to_bytes(), Reason.UNKNOWN),
     "signed by another": (lambda: other_signer().to_bytes(), Reason.SIGNATURE),
     "under another's name": (lambda: replace(good("v2")["ann"], voter="v1").to_bytes(), Reason.SIGNATURE),
@@ -112,17 +132,26 @@ def test_refused_by_name_and_the_voters_own_ballot_still_counts(boxes: dict[str,
     assert "\n" not in str(caught.value)
 
 
-def test_a_second_ballot_is_refused_the_same_or_another(boxes: dict[str, Box]) -> None:
+def test_another_ballot_is_refused_and_the_same_gets_its_receipt_again(boxes: dict[str, Box]) -> None:
     ballot = good()
     put(boxes, ballot)
-    for second in (ballot, good()):
-        with pytest.raises(BallotError, match="v1 refused: a second ballot"):
-            boxes["ann"].put(second["ann"].to_bytes())
+    put(boxes, ballot)
     boxes["ann"].next_batch(9, 0)
     boxes["ann"].take(np.array([0]))
-    with pytest.raises(BallotError, match="second"):  # also when it has been counted
-        boxes["ann"].put(ballot["ann"].to_bytes())
-    assert boxes["ann"].refused == {Reason.DUPLICATE: 3}
+    boxes["ann"].close()
+    put(boxes, ballot)  # also when it has been counted, and after the close
+    with pytest.raises(BallotError, match="v1 refused: a second ballot; the first one counts"):
+        boxes["ann"].put(good()["ann"].to_bytes())
+    assert boxes["ann"].refused == {Reason.DUPLICATE: 1}
+    assert boxes["ann"].next_batch(9, 0)[1] == NOBODY
+
+
+def test_a_signature_is_seen_before_the_ballot_is_there(boxes: dict[str, Box]) -> None:
+    assert boxes["ann"].signer(good()["ann"].cover()) == "v1"
+    for cover in (b"", good()["ann"].cover()[:-1], other_signer().cover(), stranger().cover()):
+        assert boxes["ann"].signer(cover) is None
+    assert boxes["ann"].signer(ELECTION.another_run().ballot("v1", ELECTION.votes("v1"))["ann"].cover()) is None
+    assert not boxes["ann"].refused
 
 
 def test_after_the_close_ballots_are_late(boxes: dict[str, Box]) -> None:
@@ -205,7 +234,15 @@ def test_two_classes_need_one_entry_a_sample() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"job": b"short"}, {"seals": {}}, {"voters": {}}, {"samples": 0}, {"classes": 1}, {"voters": {"": None}}],
+    [
+        {"job": b"short"},
+        {"run": b""},
+        {"seals": {}},
+        {"voters": {}},
+        {"samples": 0},
+        {"classes": 1},
+        {"voters": {"": None}},
+    ],
 )
 def test_polls_that_cannot_be_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=r"need|names have"):

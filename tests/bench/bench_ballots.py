@@ -23,8 +23,9 @@ import numpy as np
 
 from launch.keys import make_keys
 from launch.pool import Pool
-from smpc.ballots import wire
 from smpc.ballots.counting import tally
+from smpc.ballots.door import hand_in, open_doors
+from smpc.ballots.receiver import Receiver
 from smpc.ballots.shares import content_bytes
 from smpc.cast import Cast
 from smpc.engine.tls import Identity, listen
@@ -51,10 +52,10 @@ def open_door(s: Any, of: Election, folder: str) -> Any:
         return None
     place = Path(folder) / s.me
     place.mkdir()
-    box = of.boxes(place, grace=60.0)[s.me]
+    box = of.boxes(place)[s.me]
     listener = listen(("127.0.0.1", 0))
     keys = Path(folder) / f"{s.me}.key", Path(folder) / f"{s.me}.crt"
-    s.door = wire.Receiver(box, Identity(s.me, *keys), listener).__enter__()
+    s.door = Receiver(box, Identity(s.me, *keys), listener).__enter__()
     s.box = box
     return listener.getsockname()
 
@@ -88,15 +89,14 @@ def measure(voters: int, samples: int, classes: int, say: Callable[[str], None] 
         sender = replace(of)
         addresses = pool.run(open_door, of=replace(of), folder=folder)
         certificates = {party: Path(folder) / f"{party}.crt" for party in PARTIES}
-        doors = [wire.Door(p, addresses[p], certificates[p], seconds=5) for p in PARTIES]
+        at = {party: addresses[party] for party in PARTIES}
+        doors = open_doors(at, certificates, seconds=3600)
 
         def vote() -> None:
             for voter in of.voters:
                 labels = sender.poll.encode(sender.labels(voter))
                 np.add(expected, labels, out=expected)
-                ballot = sender.ballot(voter, labels)
-                for door in doors:
-                    door.put(ballot[door.party])
+                hand_in(sender.ballot(voter, labels), doors)
 
         pids = {**{name: process.pid for name, process in pool.processes.items()}, "voters": os.getpid()}
         start, before = time.perf_counter(), processor_seconds(pids)

@@ -4,33 +4,53 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from launch.ballot_keys import make_sealing_key, make_voter_key, read_roster
+from launch.ballot_keys import (
+    make_sealing_key,
+    make_voter_key,
+    public_sealing_key,
+    read_roster,
+    read_sealing_key,
+    read_voter_key,
+)
 from launch.job import load_job
+from launch.kept_ballot import KeptBallot
 from launch.keys import make_keys
 from launch.tasks.ensemble import EnsembleTask
 from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
 from mechanisms.ledger import BudgetError, Ledger
-from smpc.errors import InputError, SmpcError
+from smpc.ballots import envelope, shares
+from smpc.ballots.box import NOBODY, Box
+from smpc.ballots.receiver import Receiver
+from smpc.engine.tls import Identity, listen
+from smpc.errors import InputError, PeerError, SmpcError
 
 SAMPLES = 60
 VOTERS = ("logistic", "tree", "neighbours", "bayes", "constant")
 SMPC = [sys.executable, "-m", "launch"]
+P = 2**255 - 19
+_ORDER_8 = 325606250916557431795983626356110631294008115727848805560023387167927233504
+_TWIST_8 = 39382357235489614581723060781553021112529911719440698176882885853963445705823
+SMALL_X25519 = (0, 1, P - 1, _ORDER_8, _TWIST_8, P, P + 1)  # RFC 7748's ladder takes any to zero
 
 
 def free_port() -> int:
@@ -122,7 +142,7 @@ def test_mixed_voters_make_a_model(tmp_path: Path) -> None:
         assert receipt.returncode == 0, receipt.stderr
         assert receipt.stdout.splitlines() == [f"{p}: the ballot of logistic is in the box" for p in ("ann", "bob")]
         second = vote(tmp_path, "logistic")
-        assert second.returncode == 1 and second.stderr == "smpc: ann: ballot of logistic refused: a second ballot\n"
+        assert second.returncode == 1 and "bob: ballot of logistic refused: a second ballot;" in second.stderr
         with ThreadPoolExecutor(2) as pool:  # when the last one is in, the vote closes
             assert [done.returncode for done in pool.map(partial(vote, tmp_path), VOTERS[1:])] == [0] * 4
         assert process.wait(timeout=120) == 0, process.stderr and process.stderr.read()
@@ -149,14 +169,95 @@ def test_models_that_cannot_vote_are_refused_in_one_line(tmp_path: Path) -> None
         with pytest.raises(SmpcError, match=message) as caught:
             cast_vote(job, voter, tmp_path / model, table=None, key=tmp_path / f"{voter}.voter", seconds=0)
         assert "\n" not in str(caught.value)
-    account = Account(tmp_path / "ledger.sqlite", "readings")
-    Ledger(account.ledger).cap("readings", "party", "30", "0")
-    with pytest.raises(SmpcError, match="vote while the job runs"):  # charged, whether or not it arrives
-        cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
-    with pytest.raises(BudgetError):
-        cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
     with pytest.raises(InputError, match="this key is not the one"):
         cast_vote(job, "tree", tmp_path / "tree.joblib", table=None, key=tmp_path / "bayes.voter", seconds=0)
+
+
+@contextmanager
+def receiving(job: Path, folder: Path, run: bytes, *parties: str) -> Iterator[dict[str, Box]]:
+    """The doors of these compute parties in one run of the job, in this process."""
+    task = load_job(job).task
+    assert isinstance(task, EnsembleTask)
+    poll = task.poll(task.table.load(), run)
+    with ExitStack() as stack:
+        boxes = {}
+        for party in task.parties:
+            if party.name in parties and party.certificate is not None:
+                place = folder / f"box of {party.name} {run[:1].hex()}"
+                place.mkdir(exist_ok=True)
+                boxes[party.name] = Box(poll, party.name, read_sealing_key(folder / f"{party.name}.seal"), place)
+                who = Identity(party.name, folder / f"{party.name}.key", party.certificate)
+                stack.enter_context(Receiver(boxes[party.name], who, listen(party.ballots)))
+        yield boxes
+
+
+def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Path, monkeypatch: Any) -> None:
+    write_models(tmp_path)
+    job, account = write_job(tmp_path), Account(tmp_path / "ledger.sqlite", "readings")
+    ledger = Ledger(account.ledger)
+    ledger.cap("readings", "party", "50", "0")
+
+    def again(model: str = "tree") -> list[str]:
+        key = tmp_path / "tree.voter"
+        return cast_vote(job, "tree", tmp_path / f"{model}.joblib", key=key, account=account, seconds=0)
+
+    def charges() -> int:
+        (only,) = ledger.accounts()
+        return only.charges
+
+    with receiving(job, tmp_path, bytes(32), "ann"), pytest.raises(PeerError, match=r"bob .*; nothing was sent"):
+        again()
+    assert charges() == 0 and not list(tmp_path.glob("*.ballot"))
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
+        put = Box.put
+        monkeypatch.setattr(Box, "put", lambda box, data: put(box, data) if box.me == "bob" else lost())
+        with pytest.raises(PeerError, match=r"in the box of bob; ann gave no receipt .*; run the same command again"):
+            again()
+        monkeypatch.undo()
+        (kept,) = tmp_path.glob("*.ballot")
+        assert charges() == 1 and kept.stat().st_mode & 0o777 == 0o600
+        assert len(again()) == 2 and charges() == 1
+        assert not kept.exists()
+        with pytest.raises(InputError, match="a second ballot; the first one counts"):
+            again("bayes")
+        assert charges() == 1
+        alike = boxes["bob"].has(np.array([1]), boxes["ann"].digests(np.array([1])))
+        assert alike.tolist() == [1] and boxes["ann"].next_batch(2, 0)[1:].tolist() == [1, NOBODY]
+    with receiving(job, tmp_path, bytes([1] * 32), "ann", "bob") as boxes:
+        boxes["ann"].close()
+        kept.unlink()
+        with pytest.raises(InputError, match="ann: the vote is closed; nothing was sent"):
+            again()
+        assert charges() == 1
+    with receiving(job, tmp_path, bytes([2] * 32), "ann", "bob"):
+        again()
+        assert charges() == 2
+    with receiving(job, tmp_path, bytes([3] * 32), "ann", "bob") as boxes:
+        with pytest.raises(BudgetError):
+            again()
+        assert not boxes["ann"].refused and boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY]
+
+
+def lost() -> str:
+    raise OSError("the connection breaks")
+
+
+def test_a_kept_ballot_is_of_one_run_or_is_refused(tmp_path: Path) -> None:
+    task = load_job(write_job(tmp_path)).task
+    assert isinstance(task, EnsembleTask)
+    samples = task.table.load()
+    one, other = (task.poll(samples, bytes([run] * 32)) for run in (1, 2))
+    kept = KeptBallot(tmp_path / "tree.ballot")
+    assert kept.read(one) is None
+    contents = shares.split(one.encode(np.zeros(SAMPLES, dtype=np.int64)), one.parties)
+    signer = read_voter_key(tmp_path / "tree.voter")
+    ballot = envelope.make(contents, poll=one.id, voter="tree", key=signer, seals=one.seals)
+    kept.write(ballot)
+    assert kept.read(one) == ballot and kept.read(other) is None
+    for text in ("", "{", "[]", "{}", '{"ann": 1, "bob": 2}', '{"ann": "YQ==", "bob": "YQ=="}'):
+        kept.path.write_text(text)
+        with pytest.raises(InputError, match="is no ballot that `smpc vote` has kept; move it away"):
+            kept.read(one)
 
 
 @pytest.mark.parametrize("release", ["soft", "majority"])
@@ -193,6 +294,7 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
     assert isinstance(fewer, EnsembleTask)
     hashes.add(fewer.poll(fewer.table.load()).job)
     assert len(hashes) == 8
+    assert fewer.poll(fewer.table.load()).id != fewer.poll(fewer.table.load(), bytes([1] * 32)).id
 
 
 @pytest.mark.parametrize(
@@ -204,6 +306,8 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
         ("seconds = 300", "seconds = 0", "a number from 1 to 3600"),
         ('ballots = "127.0.0.1', 'ballots = "127.0.0.1:x', "host:port"),
         ('sealing_key = "', 'sealing_key = "zz', "64 hex digits"),
+        ('sealing_key = "', f'sealing_key = "{"00" * 32}"\n# "', "64 hex digits that stand for a key"),
+        ('sealing_key = "', f'sealing_key = "{"ff" * 32}"\n# "', "64 hex digits that stand for a key"),
         ('certificate = "ann.crt"\n', "", "certificate is missing"),
         ("epsilon = 20\n", "", "epsilon is missing"),
         ("a = [-3, 3]", "a = [3, -3]", "need low < high"),
@@ -219,10 +323,70 @@ def test_job_files_that_cannot_be_are_refused_in_one_line(tmp_path: Path, old: s
     assert "\n" not in str(caught.value)
 
 
+def test_two_compute_parties_with_one_sealing_key_are_refused(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    first, second = re.findall(r'sealing_key = "(\w+)"', path.read_text())
+    path.write_text(path.read_text().replace(second, first.upper()))
+    with pytest.raises(InputError, match="must be its own: who has that of ann too sees all votes"):
+        load_job(path)
+
+
+@pytest.mark.parametrize("u", SMALL_X25519)
+def test_sealing_keys_of_small_order_are_refused(u: int) -> None:
+    with pytest.raises(ValueError, match=r"2\^255|zero|comput"):
+        public_sealing_key(u.to_bytes(32, "little").hex())
+
+
+def torsion() -> list[bytes]:
+    """The eight points of small order of edwards25519, by the curve's equation and the group law (RFC 8032, 5.1)."""
+    d = -121665 * pow(121666, -1, P) % P
+
+    def root(square: int) -> int:
+        r = pow(square, (P + 3) // 8, P)
+        return r if (r * r - square) % P == 0 else r * pow(2, (P - 1) // 4, P) % P
+
+    def add(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+        (a, b), (c, e) = one, other
+        f = d * a * b * c * e
+        return (a * e + b * c) * pow(1 + f, -1, P) % P, (b * e + a * c) * pow(1 - f, -1, P) % P
+
+    y_squared = (root(1 + d) - 1) * pow(d, -1, P) % P  # twice such a point has y = 0: x^2 = -y^2
+    if pow(y_squared, (P - 1) // 2, P) != 1:
+        y_squared = (-root(1 + d) - 1) * pow(d, -1, P) % P
+    y = root(y_squared)
+    points = [(root(-y_squared % P), y)]
+    while points[-1] != (0, 1):
+        points.append(add(points[-1], points[0]))
+    assert len(points) == 8
+    return [(y | (x & 1) << 255).to_bytes(32, "little") for x, y in points]
+
+
+def test_voters_keys_with_which_anybody_can_sign_are_refused(tmp_path: Path) -> None:
+    """The signature (R, S) = (the neutral point, 0) holds for every eighth message at least under such a key."""
+    forged = (1).to_bytes(32, "little") + bytes(32)
+    for key in torsion():
+        assert any(holds(key, forged, bytes([message])) for message in range(250))
+        (tmp_path / "voters.csv").write_text(f"voter,key\neve,{key.hex()}\n")
+        with pytest.raises(InputError, match="the key of eve must be 64 hex digits that stand for a key"):
+            read_roster(tmp_path / "voters.csv")
+
+
+def holds(key: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "first line"),
+        (f"voter,key\nann,{'02' * 16} {'02' * 16}\n", "the key of ann must be 64 hex digits"),
+        (f"voter,key\nann,{'ab' * 32}\nbob,{'AB' * 32}\n", "bob has the key of ann"),
+        *((f"voter,key\nann,{(P + y).to_bytes(32, 'little').hex()}\n", "stand for a key") for y in (3, 18)),
+        *((f"voter,key\nann,{(P + y | 1 << 255).to_bytes(32, 'little').hex()}\n", "for a key") for y in (3, 18)),
         ("voter,key\n", "has no voter"),
         ("voter,key\nann,12\n", "the key of ann must be 64 hex digits"),
         (f"voter,key\nAnn,{'00' * 32}\n", "must be named by"),

@@ -65,6 +65,17 @@ def test_ten_tenths_are_exactly_one(ledger: Ledger) -> None:
     assert ledger.accounts() == [account]
 
 
+def test_a_release_that_is_asked_for_once_is_charged_once(ledger: Ledger) -> None:
+    costly = replace(ROW, epsilon=Fraction(3, 4))
+    for _ in range(3):  # also when the cap has no room for a second charge
+        assert ledger.reserve("patients", costly, job="poll 1", once=True).spent_epsilon == Fraction(3, 4)
+    with pytest.raises(BudgetError):
+        ledger.reserve("patients", costly, job="poll 2", once=True)
+    with pytest.raises(BudgetError):  # a retry of other jobs is a new release
+        ledger.reserve("patients", costly, job="poll 1")
+    assert ledger.reserve("patients", ROW, job="poll 1", once=True).charges == 2  # at another price it is another
+
+
 def test_a_refusal_charges_nothing_and_smaller_jobs_still_fit(ledger: Ledger) -> None:
     with pytest.raises(BudgetError, match=r"1.5 asked: ask for at most 1 or"):
         ledger.reserve("patients", replace(ROW, epsilon=Fraction(3, 2)), job="big")

@@ -40,11 +40,17 @@ def test_the_sensitivity_of_the_mean_stays_one_and_the_way_back_is_exact(samples
     assert np.allclose(white.back(turned), counts @ rows.x, atol=1e-4 * samples)
 
 
-@pytest.mark.parametrize("rows", [np.zeros((3, 2)), np.eye(2), np.ones((1, 1)), np.full((40_000, 3), 0.5)])
+FEW_AND_WIDE = np.eye(1, 16)  # more columns than rows: the sums over columns leave 64 bits first
+
+
+@pytest.mark.parametrize(
+    "rows", [np.zeros((3, 2)), np.eye(2), np.ones((1, 1)), np.full((40_000, 3), 0.5), FEW_AND_WIDE]
+)
 def test_edges_fit_into_64_bits(rows: np.ndarray) -> None:
     white = Whitened.of(Auxiliary.of(rows))
     largest = int(np.abs(white.rows).max())
-    assert len(rows) * largest**2 < 2**63 and white.bits >= 10
+    assert max(rows.shape) * largest**2 < 2**63 and white.bits >= 10
+    assert vote_statistic(white.rows, 2) > 0 or not rows.any()
     assert np.isfinite(white.back(np.ones((1, rows.shape[1])))).all()
 
 

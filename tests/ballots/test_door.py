@@ -1,0 +1,98 @@
+"""A voter's ballot at all compute parties or, after failures, sent again: who has it and who has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smpc.ballots.box import NOBODY
+from smpc.ballots.door import Door, hand_in, open_doors
+from smpc.engine.tls import listen
+from smpc.errors import InputError, PeerError
+from tests.ballots.doors import ELECTION, Doors, opened
+from tests.harness import keys
+
+THREE = replace(ELECTION, parties=("ann", "bob", "cid"))
+
+
+@pytest.fixture
+def doors(tmp_path: Path) -> Iterator[Doors]:
+    with opened(THREE.boxes(tmp_path)) as made:
+        yield made
+
+
+def ways(doors: Doors, seconds: float = 5) -> list[Door]:
+    return open_doors(doors.addresses, doors.certificates, seconds=seconds)
+
+
+def test_receipts_come_in_the_polls_order_and_again_for_the_same_ballot(doors: Doors) -> None:
+    ballot = THREE.ballot("v1", THREE.votes("v1"))
+    for _ in range(2):
+        assert hand_in(ballot, ways(doors)) == [f"{party}: the ballot of v1 is in the box" for party in THREE.parties]
+    assert [box.next_batch(2, 0).tolist() for box in doors.boxes.values()] == [[1, 1, NOBODY]] * 3
+
+
+def test_a_refusal_is_one_line_that_says_who_has_the_ballot(doors: Doors) -> None:
+    hand_in(THREE.ballot("v1", THREE.votes("v1")), ways(doors))
+    with pytest.raises(InputError) as caught:
+        hand_in(THREE.ballot("v1", THREE.votes("v1")), ways(doors))
+    refused = "ballot of v1 refused: a second ballot; the first one counts"
+    assert str(caught.value) == (
+        f"the ballot is not counted: it is in no box; bob: {refused}; cid: {refused}; "
+        "ann gets it when all others have it"
+    )
+    doors.boxes["ann"].close()
+    with pytest.raises(InputError, match=r"in the box of bob and cid; ann: ballot of v2 refused: after the close$"):
+        hand_in(THREE.ballot("v2", THREE.votes("v2")), ways(doors))
+
+
+def test_after_a_failure_the_same_ballot_is_sent_again_and_counts(doors: Doors, tmp_path: Path) -> None:
+    """The first party, which counts, does not get a ballot that another has not: it would be lost for good."""
+    ballot = THREE.ballot("v1", THREE.votes("v1"))
+    broken = ways(doors, seconds=0)
+    doors.receivers["bob"].__exit__(None, None, None)
+    doors.boxes["bob"]._closed = False
+    with pytest.raises(PeerError) as caught:
+        hand_in(ballot, broken)
+    line = str(caught.value)
+    assert line.startswith("the ballot is not counted: it is in the box of cid; bob ")
+    assert line.endswith(
+        "; ann gets it when all others have it; run the same command again: that is safe, the same ballot is sent"
+    )
+    assert "\n" not in line and not doors.boxes["ann"]._waiting
+    with opened({"bob": doors.boxes["bob"]}) as again:
+        mended = replace(doors, addresses={**doors.addresses, **again.addresses})
+        assert len(hand_in(ballot, ways(mended))) == 3
+    first = doors.boxes["ann"].digests(np.array([1]))
+    assert all(doors.boxes[party].has(np.array([1]), first).tolist() == [1] for party in ("bob", "cid"))
+
+
+def test_nothing_is_sent_unless_all_doors_are_open_in_one_run(doors: Doors, tmp_path: Path) -> None:
+    with listen(("127.0.0.1", 0)) as listener:
+        nowhere = listener.getsockname()
+    shut = replace(doors, addresses={**doors.addresses, "bob": nowhere})
+    with pytest.raises(PeerError, match=r"^bob \(127.0.0.1 port \d+\) takes no ballots .*; nothing was sent: vote"):
+        ways(shut, seconds=0)
+    with opened(THREE.another_run().boxes(tmp_path / "other")) as later:
+        mixed = replace(doors, addresses={**doors.addresses, "cid": later.addresses["cid"]})
+        with pytest.raises(PeerError, match="ann and bob and cid are in different runs of the job; nothing was sent"):
+            ways(mixed)
+
+
+def test_a_door_of_another_run_gets_nothing(doors: Doors, tmp_path: Path) -> None:
+    door = Door("ann", doors.addresses["ann"], doors.certificates["ann"], seconds=5)
+    door.close()
+    with opened(THREE.another_run().boxes(tmp_path / "other")) as later:
+        door._address = later.addresses["ann"]
+        with pytest.raises(PeerError, match="ann has begun another run, which needs another ballot"):
+            door.put(THREE.ballot("v1", THREE.votes("v1"))["ann"])
+        assert not later.boxes["ann"].refused
+
+
+def test_only_the_pinned_certificate_gets_a_ballot(doors: Doors) -> None:
+    with pytest.raises(PeerError, match="ann shows another certificate than the job lists"):
+        Door("ann", doors.addresses["ann"], keys("bob")[1], seconds=5)

@@ -1,0 +1,187 @@
+"""A door for ballots against strangers who hold it up, send nonsense, or never stop."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smpc.ballots import receiver
+from smpc.ballots.door import Door, hand_in, open_doors
+from smpc.ballots.envelope import Reason
+from smpc.ballots.wire import GREETING, RECEIPT, ballot_bytes, exactly
+from tests.ballots.doors import ELECTION, VOTERS, Doors, opened, strangers, tls
+
+
+@pytest.fixture
+def doors(tmp_path: Path) -> Iterator[Doors]:
+    with opened(ELECTION.boxes(tmp_path)) as made:
+        yield made
+
+
+def envelope_of(voter: str, party: str = "ann") -> Any:
+    return ELECTION.ballot(voter, ELECTION.votes(voter))[party]
+
+
+def greeted(doors: Doors) -> Any:
+    connection = tls(doors.addresses["ann"])
+    assert exactly(connection, GREETING.size) == ELECTION.poll.run + b"\0"
+    return connection
+
+
+def receipt(connection: Any) -> tuple[bool, str]:
+    kept, length = RECEIPT.unpack(exactly(connection, RECEIPT.size))
+    return bool(kept), exactly(connection, length).decode()
+
+
+def vote(doors: Doors, voter: str) -> list[str]:
+    ways = open_doors(doors.addresses, doors.certificates, seconds=60)
+    try:
+        return hand_in(ELECTION.ballot(voter, ELECTION.votes(voter)), ways)
+    finally:
+        for way in ways:
+            way.close()
+
+
+def seconds_until_dropped(connection: Any, drip: bytes, pause: float = 0.1) -> float:
+    start = time.monotonic()
+    try:
+        while time.monotonic() < start + 20:
+            connection.sendall(drip)
+            time.sleep(pause)
+    except OSError:
+        pass
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("places", [64, 3])
+def test_many_voters_at_once_get_their_receipts(doors: Doors, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "_PLACES", places)
+    with ThreadPoolExecutor(16) as pool:
+        receipts = list(pool.map(lambda voter: vote(doors, voter), VOTERS))
+    assert receipts[7] == [f"{party}: the ballot of v7 is in the box" for party in ("ann", "bob")]
+    for box in doors.boxes.values():
+        assert set(box.next_batch(40, 1)[1:]) == set(range(40)) and not box.refused
+
+
+def test_strangers_that_drip_do_not_keep_voters_out(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "_NEW_SECONDS", 0.3)
+    with strangers(doors.addresses["ann"], 2 * receiver._PLACES, "127.0.0.1") as came:
+        time.sleep(1.5)
+        start = time.monotonic()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda voter: vote(doors, voter), VOTERS[:12]))
+        assert time.monotonic() - start < 30
+        assert came[0] > 2 * receiver._PLACES  # they were shown out, and came again
+    assert len(set(doors.boxes["ann"].next_batch(40, 0)[1:])) == 13  # and NOBODY
+
+
+def test_who_fills_the_door_stands_in_its_own_way_only(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Voters with another address wait for nothing, however long a stranger may stay."""
+    monkeypatch.setattr(receiver, "_NEW_SECONDS", 1e6)
+    with strangers(doors.addresses["ann"], 2 * receiver._PLACES, "127.0.0.2"):
+        time.sleep(1.5)
+        for voter in VOTERS[:5]:
+            assert vote(doors, voter)[0] == f"ann: the ballot of {voter} is in the box"
+    callers = [caller.address for caller in doors.receivers["ann"]._callers]
+    assert len(callers) <= receiver._PLACES
+
+
+@pytest.mark.parametrize("what", ["handshake", "cover", "share of a registered voter", "refused ballots"])
+def test_a_message_has_a_total_time(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "_MESSAGE_SECONDS", 2.0)
+    with opened(ELECTION.boxes(tmp_path)) as doors:
+        if what == "handshake":
+            caller, drip = socket.create_connection(doors.addresses["ann"]), b"\x16"
+            caller.sendall(b"\x16\x03\x01\x02\x00\x01")
+        else:
+            caller, drip = greeted(doors), b"x"
+            cover, sealed = (lambda e: (e.cover(), e.sealed))(envelope_of("v1"))
+            piece = struct.pack("<I", len(cover)) + cover + struct.pack("<I", len(sealed))
+            if what == "cover":
+                caller.sendall(piece[:90])
+            elif what == "refused ballots":
+                drip = struct.pack("<I", 4) + b"none" + struct.pack("<I", 4) + b"none"
+            else:
+                caller.sendall(piece)
+        assert seconds_until_dropped(caller, drip) < 10
+
+
+def test_a_voter_has_one_connection_and_keeps_its_place(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "_PLACES", 2)
+    monkeypatch.setattr(receiver, "_NEW_SECONDS", 0.0)
+    data = ballot_bytes(envelope_of("v1"))
+    slow, again = greeted(doors), greeted(doors)
+    slow.sendall(data[:-1])
+    wait_for(lambda: [caller.voter for caller in doors.receivers["ann"]._callers] == ["v1", None])
+    others = [greeted(doors) for _ in range(3)]  # each in the place of the stranger before it
+    assert next(caller.voter for caller in doors.receivers["ann"]._callers) == "v1"
+    slow.sendall(data[-1:])
+    assert receipt(slow) == (True, "the ballot of v1 is in the box")
+    first, second = ballot_bytes(envelope_of("v2")), ballot_bytes(envelope_of("v2"))
+    slow.sendall(first[:-1])
+    wait_for(lambda: "v2" in [caller.voter for caller in doors.receivers["ann"]._callers])
+    others[-1].sendall(second)
+    assert receipt(others[-1])[0]
+    with contextlib.suppress(ConnectionError):
+        assert slow.recv(1) == b""
+    for one in (slow, again, *others):
+        one.close()
+
+
+def wait_for(condition: Any) -> None:
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_strangers_hurt_themselves_only(doors: Doors) -> None:
+    with socket.create_connection(doors.addresses["ann"]) as plain:
+        plain.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    long = greeted(doors)
+    long.sendall(struct.pack("<I", 2**32 - 1))
+    assert receipt(long) == (False, "ballot refused: wrong length")
+    long.close()
+    half = greeted(doors)
+    half.sendall(struct.pack("<I", 300) + bytes(10))
+    half.close()
+    vote(doors, "v3")
+    assert doors.boxes["ann"].next_batch(1, 5)[1] == 3
+
+
+def test_truncated_ballots_are_named_and_the_connection_goes_on(doors: Doors) -> None:
+    connection = greeted(doors)
+    envelope = envelope_of("v4")
+    for cover, sealed, message in (
+        (envelope.cover(), envelope.sealed[:-5], "ballot of v4 refused: malformed or truncated"),
+        (envelope.cover()[:-5], envelope.sealed, "signature is not the voter's"),
+        (envelope.cover(), envelope.sealed, "v4 is in the box"),
+    ):
+        connection.sendall(b"".join(struct.pack("<I", len(piece)) + piece for piece in (cover, sealed)))
+        assert message in receipt(connection)[1]
+    assert doors.boxes["ann"].refused == {Reason.MALFORMED: 1, Reason.SIGNATURE: 1}
+    connection.close()
+
+
+def test_a_voter_who_was_shown_out_connects_again(doors: Doors) -> None:
+    door = Door("ann", doors.addresses["ann"], doors.certificates["ann"], seconds=5)
+    for caller in doors.receivers["ann"]._callers:
+        caller.drop()
+    wait_for(lambda: not doors.receivers["ann"]._callers)
+    assert "v5 is in the box" in door.put(envelope_of("v5"))
+    door.close()
+
+
+def test_a_door_that_is_closed_says_so(doors: Doors) -> None:
+    doors.boxes["ann"].close()
+    door = Door("ann", doors.addresses["ann"], doors.certificates["ann"], seconds=5)
+    assert door.closed and door.run == ELECTION.poll.run
+    door.close()

@@ -20,7 +20,7 @@ EPSILONS = tuple(Fraction(text) for text in ("50", "10", "5", "1", "1/5", "1/10"
 QUICK_EPSILONS = tuple(Fraction(text) for text in ("10", "1", "1/5", "1/10"))
 METHODS = ("statistic", "soft", "vote", "avg", "avg, tight", "batch, one row")
 WITH_DELTA = ("statistic, Gaussian", "GNMax", "Confident-GNMax")
-_ALL = (*METHODS, *WITH_DELTA)
+_ALL = (*METHODS, *WITH_DELTA, "indiv")
 LEVELS = ("batch", "soft", "vote", "avg", "indiv")
 _ABOUT = """
 Accuracy on held-out rows: median of {splits} splits [interval, see below]. A split draws test rows, public auxiliary
@@ -28,9 +28,9 @@ rows, and each voter's own rows without replacement; every voter trains a logist
 1e-4, as the global classifier does. Noise is one draw a split. Epsilon protects a voter's whole data, but in `batch,
 one row`, which trusts a curator with all rows and protects one of them. `statistic` has the noise of two compute
 parties. `soft`, `vote`, `avg`, `batch` have the paper's constants; `avg, tight` the shorter bound of
-`protocols.ensemble.averaging`. The last three methods have delta 1e-6; PATE's labels train the same classifier, at
-data-independent cost, by one trusted curator. Intervals are order statistics of the splits: 95 % from 6 splits on, the
-range below.
+`protocols.ensemble.averaging`. Three methods have delta 1e-6; PATE's labels train the same classifier, at
+data-independent cost, by one trusted curator. `indiv` is what a voter could publish by itself, at the shorter bound.
+Intervals are order statistics of the splits: 95 % from 6 splits on, the range below.
 """
 _COMPARED = """
 The paper's output perturbation (`soft`) at its two largest epsilons beside the smallest epsilon at which `statistic` is
@@ -116,7 +116,8 @@ def measure(
             for epsilon in epsilons:
                 words = words_of("ensemble noise", setting.name, count, str(epsilon), seed)
                 budget = Budget(epsilon)
-                private[count, epsilon].append({**one.private(budget, words), **one.with_delta(budget, words)})
+                methods = (one.private, one.with_delta, one.alone)
+                private[count, epsilon].append({k: v for run in methods for k, v in run(budget, words).items()})
     return [
         Measured(
             setting,
@@ -144,9 +145,9 @@ def _figure(setting: Setting, measured: list[Measured], epsilons: tuple[Fraction
 def _table(one: Measured, epsilons: tuple[Fraction, ...]) -> Table:
     rows = [(f"epsilon {float(e):g}", *(str(one.private[name][e]) for name in _ALL)) for e in epsilons]
     levels = dict(zip(METHODS, ("soft", "soft", "vote", "avg", "avg", "batch"), strict=True))
-    levels |= dict(zip(WITH_DELTA, ("soft", "vote", "vote"), strict=True))
+    levels |= dict(zip(WITH_DELTA, ("soft", "vote", "vote"), strict=True)) | {"indiv": "indiv"}
     rows.append(("not private", *(str(one.levels[levels[name]]) for name in _ALL)))
-    rows.append(("indiv", *([str(one.levels["indiv"])] * len(levels))))
+    rows.append(("one voter, not private", *([str(one.levels["indiv"])] * len(levels))))
     return Table(("", *_ALL), tuple(rows))
 
 

@@ -38,6 +38,7 @@ COMPUTE_PARTIES = 2
 DELTA = Fraction(1, 10**6)  # of Gaussian noise: below one over the number of voters
 _CLEAR = Fraction(3, 4)  # of the votes: what Confident-GNMax asks for
 _VOTERS_AT_ONCE = 500
+_SINGLE, _SINGLE_PRIVATE = 200, 20  # voters whose own accuracy is averaged
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Ensemble:
     # accuracies without privacy
 
     def not_private(self) -> dict[str, float]:
-        single = [self.accuracy(weights) for weights in self.weights[:200]]
+        single = [self.accuracy(weights) for weights in self.weights[:_SINGLE]]
         return {
             "batch": self.accuracy(self.batch),
             "soft": self.accuracy(self.soft),
@@ -148,13 +149,24 @@ class Ensemble:
 
     def averaged(self, budget: Budget, random: RandomWords, constants: str) -> Floats:
         """Parameter averaging."""
-        width, d = self.weights[0].shape
-        poll = replace(self.poll, samples=width * d, classes=2)
-        plan = AveragingPlan(poll, self.test.classes, d, budget, constants)
+        plan = self.averaging(budget, constants)
         opened = np.add.reduce([plan.encode(weights) for weights in self.weights])
         for _ in range(COMPUTE_PARTIES):
-            opened = opened + plan.mechanism.draw(width * d, random)
+            opened = opened + plan.mechanism.draw(plan.poll.entries, random)
         return plan.mean(opened, self.voters)
+
+    def averaging(self, budget: Budget, constants: str) -> AveragingPlan:
+        """The plan of parameter averaging."""
+        width, d = self.weights[0].shape
+        poll = replace(self.poll, samples=width * d, classes=2)
+        return AveragingPlan(poll, self.test.classes, d, budget, constants)
+
+    def alone(self, budget: Budget, random: RandomWords) -> Mapping[str, float]:
+        """What single voters could publish by themselves: one draw each, at the shorter bound."""
+        plan = self.averaging(budget, "tight")
+        encoded = [plan.encode(weights) for weights in self.weights[:_SINGLE_PRIVATE]]
+        noisy = [plan.mean(one + plan.mechanism.draw(one.size, random), 1) for one in encoded]
+        return {"indiv": float(np.mean([self.accuracy(weights) for weights in noisy]))}
 
     def noisy_labels(self, budget: Budget, random: RandomWords, *, confident: bool) -> Floats:
         """PATE's noisy labels at DELTA, and the minimiser for the samples that got one; zeros where none did."""

@@ -90,7 +90,7 @@ def measure(voters: int, samples: int, classes: int, say: Callable[[str], None] 
         addresses = pool.run(open_door, of=replace(of), folder=folder)
         certificates = {party: Path(folder) / f"{party}.crt" for party in PARTIES}
         at = {party: addresses[party] for party in PARTIES}
-        doors = open_doors(at, certificates, seconds=3600)
+        doors = open_doors(at, certificates, seconds=120)
 
         def vote() -> None:
             for voter in of.voters:

@@ -34,7 +34,7 @@ def test_page_has_every_method_and_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_
         "epsilon 0.2",
         "epsilon 0.1",
         "not private",
-        "indiv",
+        "one voter, not private",
     ]
     assert all(len(row) == 1 + len(ensemble._ALL) for row in tables[0].rows)
     page.write(tmp_path / "out")

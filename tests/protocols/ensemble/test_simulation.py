@@ -71,6 +71,8 @@ def test_without_much_noise_every_method_is_as_good_as_without_any(split: simula
     ):
         assert abs(noisy[name] - plain[other]) <= 0.05, name
     assert abs(noisy["batch, one row"] - plain["batch"]) <= 0.05
+    alone = split.alone(QUIET, SecureRandom())
+    assert abs(alone["indiv"] - plain["indiv"]) <= 0.1  # of 20 voters and of 30
 
 
 def test_with_delta_many_voters_and_few_samples_are_enough_for_noisy_labels() -> None:
@@ -89,6 +91,7 @@ def test_noise_hurts_the_papers_methods_where_the_statistic_still_learns() -> No
     medians = {name: float(np.median([r[name] for r in results])) for name in results[0]}
     assert medians["statistic"] > two.not_private()["soft"] - 0.1
     assert medians["vote"] < medians["statistic"] and medians["soft"] < medians["statistic"]
+    assert two.alone(Budget(Fraction(2)), SecureRandom())["indiv"] < two.not_private()["indiv"] - 0.1
 
 
 def test_too_few_rows_are_refused() -> None:

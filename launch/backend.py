@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from launch.jobfile.fields import Fields, JobError
+from protocols.schema import Floats
 from smpc.bgn.dlog import WINDOW
 from smpc.bgn.forecast import BgnForecast
 from smpc.bgn.mcl import library
@@ -68,9 +70,9 @@ class Backend:
         if self.keys is not None:
             library()
 
-    def forecast(self, cast: Cast) -> Forecast:
-        """A session that only counts what will be sent."""
-        return Forecast(cast) if self.keys is None else BgnForecast(cast, self.keys)
+    def forecast(self, cast: Cast, published: Iterable[Floats] = ()) -> Forecast:
+        """A session that only counts what will be sent, where this is published."""
+        return Forecast(cast, published) if self.keys is None else BgnForecast(cast, self.keys, published)
 
     def session(self, cast: Cast, network: Network, agreement: Agreement) -> NetworkSession:
         """This participant's session. It sends nothing yet."""

@@ -21,11 +21,9 @@ def explain(path: Path, rows: int | None) -> str:
     size = f"{rows:,} rows, " if rows else ""
     lines = [f"{job.name}: {job.protocol}, {size}{len(job.task.parties)} parties", "", *_who(job), ""]
     lines += [*_steps(outlook.table), "", str(outlook.guarantee), ""]
-    if outlook.forecast is None:
-        return "\n".join([*lines, "no cost formula for this backend: run it on a few rows, cost.json tells"])
     names = [endpoint.name for endpoint in job.participants]
     width = max(map(len, names))
-    lines.append("bytes that will be sent, handshake apart:")
+    lines.append(f"bytes that will be sent, handshake apart{outlook.supposed and f', if {outlook.supposed}'}:")
     for name in names:
         routes = ((to, count) for (sender, to), count in outlook.forecast.bytes.items() if sender == name and count)
         told = ", ".join(f"{to} {count / 1000:,.1f} kB" for to, count in routes)

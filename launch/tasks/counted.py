@@ -6,28 +6,28 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from launch.backend import Backend
 from smpc.cost import CostReport
 from smpc.engine.network_session import NetworkSession
-from smpc.forecast import Forecast
 from smpc.session import Session
 
 T = TypeVar("T")
 
 
-def counted_run(
-    session: NetworkSession, forecast: Forecast | None, text: Callable[[Session], T]
-) -> tuple[T, CostReport]:
-    """What text(session) returns, and the costs; `forecast` has counted the text's messages (None: no formulas).
+def counted_run(session: NetworkSession, backend: Backend, text: Callable[[Session], T]) -> tuple[T, CostReport]:
+    """What text(session) returns, and the costs beside those that the formulas give the same text.
 
-    Differences of more than 1 % are told on standard error.
+    These follow the run: where the text branches on what was published, so do they. Differences of more than 1 % are
+    told on standard error.
     """
-    network = session.network
+    network, course = session.network, len(session.published)
     before = sum(network.sent_on_purpose().values())
     result = text(session)
     report = session.report()
-    if forecast is not None:
-        counted = sum(network.sent_on_purpose().values()) - before
-        report.compare("whole protocol", forecast.sent(network.me), counted)
+    counted = sum(network.sent_on_purpose().values()) - before
+    forecast = backend.forecast(session.cast, session.published[course:])
+    text(forecast)
+    report.compare("whole protocol", forecast.sent(network.me), counted)
     for warning in report.warnings():
         print(f"warning: {warning}", file=sys.stderr)
     return result, report

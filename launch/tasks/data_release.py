@@ -134,12 +134,11 @@ class ReleaseTask(Task):
         table: Table | None = mine.data
         records = agreed_rows(agreement)
         plan = self.plan(records)
-        forecast = self._forecast(cast, plan)
         session = CryptenSession(cast, network, agreement)
         admit(self.parties, cast, network, agreement, table, plan.guarantee(cast), job=self.job)
         tables = held_tables(self.parties, network.me, table)
         name = agreement.nonce.hex()[:16]
-        done, report = counted_run(session, forecast, lambda s: data_release.release(s, tables, plan, name))
+        done, report = counted_run(session, self.backend, lambda s: data_release.release(s, tables, plan, name))
         about: dict[str, object] = {
             "job": self.job,
             "protocol": "data_release",

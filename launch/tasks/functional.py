@@ -124,11 +124,10 @@ class FunctionalTask(Task):
         table: Table | None = mine.data
         rows = agreed_rows(agreement)
         plan = self.plan(rows)
-        forecast = self._forecast(cast, plan)
         session = self.backend.session(cast, network, agreement)
         admit(self.parties, cast, network, agreement, table, plan.guarantee(cast), job=self.job)
         tables = held_tables(self.parties, network.me, table)
-        release, report = counted_run(session, forecast, lambda s: functional.fit(s, tables, plan))
+        release, report = counted_run(session, self.backend, lambda s: functional.fit(s, tables, plan))
         about: Mapping[str, object] = {
             "job": self.job,
             "protocol": "functional",

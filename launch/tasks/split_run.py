@@ -44,7 +44,6 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     compare_ids(session.network, agreement, plan.cast, table)
     values: Held[Integers] = Held(plan.labels, released(task, plan, table) if me == plan.labels else None)
     place = None if task.one_shot else _place(spec)
-    resumed = place is not None and place.is_dir() and any(place.glob("*.pt"))
     checkpoints = Checkpoints(place, _mark(task, table))
     features: Held[FeatureSide] = Held(plan.features)
     labels: Held[LabelSide] = Held(plan.labels)
@@ -52,8 +51,9 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
         features = Held(me, _feature_side(task, plan, table, checkpoints))
     elif not task.one_shot:
         labels = Held(me, LabelSide(_head(plan), value_of(values), plan, checkpoints))
-    expected = None if resumed else forecast(plan.cast, plan, task.one_shot)
-    trained, report = counted_run(session, expected, lambda s: _train(s, plan, task.one_shot, features, values, labels))
+    trained, report = counted_run(
+        session, task.backend, lambda s: _train(s, plan, task.one_shot, features, values, labels)
+    )
     _forget(spec, place)
     about = {
         "job": task.job,

@@ -20,11 +20,15 @@ from smpc.forecast import Forecast
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known of a run before it starts. `table` has the docstring of the protocol's text."""
+    """What is known of a run before it starts. `table` has the docstring of the protocol's text.
+
+    `supposed`: what the forecast takes for granted, if anything that only the run decides.
+    """
 
     table: str
     guarantee: Guarantee
-    forecast: Forecast | None  # None: the backend or a step has no cost formula
+    forecast: Forecast
+    supposed: str = ""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ BATCH_ENTRIES = 1 << 19  # at once: 4 MB a share, and a few times that while the
 BATCH_SECONDS = 5.0  # how long the first party waits for a batch to fill
 
 
+FULL_VOTE = "all voters' ballots are in, and right, when counting starts"
+
+
 @dataclass(frozen=True)
 class Tally:
     """Shares of the counts, shape (width, samples), and what became of every registered voter."""
@@ -84,7 +87,7 @@ def _batches(
 ) -> Iterator[tuple[Integers, npt.NDArray[np.bool_]]]:
     """Voters' numbers, and which of their ballots all parties have alike: the same for every participant."""
     first, *others = s.cast.parties
-    most = max(1, BATCH_ENTRIES // poll.entries)
+    most = _batch_size(poll)
     more = True
     while more:
         told = s.at(first, Box.next_batch, boxes[first], most, BATCH_SECONDS)
@@ -99,6 +102,23 @@ def _batches(
             has = s.at(party, Box.has, boxes[party], batch, theirs)
             alike &= s.publish(has, shape=(len(batch),), message="ballots held") != 0
         yield batch, alike
+
+
+def full_vote(poll: Poll) -> Iterator[npt.NDArray[np.float64]]:
+    """What `tally` publishes in the course FULL_VOTE: for a forecast."""
+    most = _batch_size(poll)
+    for start in range(0, len(poll.voters), most):
+        batch = np.arange(start, min(start + most, len(poll.voters)))
+        line = np.full(1 + most, NOBODY, dtype=np.float64)
+        line[0] = start + most < len(poll.voters)
+        line[1 : 1 + len(batch)] = batch
+        yield line
+        for _ in poll.parties:  # of all but the first: which they hold; of the first: which are accepted
+            yield np.ones(len(batch))
+
+
+def _batch_size(poll: Poll) -> int:
+    return max(1, BATCH_ENTRIES // poll.entries)
 
 
 def _add(s: Session, total: Shared | None, ballots: Shared, accepted: npt.NDArray[np.bool_]) -> Shared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,8 @@ from smpc.values import Held, Noise, Shared
 class BgnForecast(Forecast):
     """Counts the bytes of every two participants; entries are placed as in a run, and all zero."""
 
-    def __init__(self, cast: Cast, keys: Keys) -> None:
-        super().__init__(keys.cast(cast))
+    def __init__(self, cast: Cast, keys: Keys, published: Iterable[npt.NDArray[np.float64]] = ()) -> None:
+        super().__init__(keys.cast(cast), published)
         self._mode = keys.type
         self._has_keys = False
 

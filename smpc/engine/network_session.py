@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 
 class NetworkSession(Session):
-    """One participant's part of a job. How values are shared, multiplied and opened is left to the backends."""
+    """One participant's part of a job. How values are shared, multiplied and opened is left to the backends.
+
+    `published`: all public values so far, in order; a text branches on nothing else.
+    """
 
     def __init__(
         self, cast: Cast, network: Network, agreement: Agreement, *, random: RandomWords | None = None
@@ -34,6 +37,7 @@ class NetworkSession(Session):
         self._agreement = agreement
         self._own_random = random or SecureRandom()
         self._tosses = 0
+        self.published: list[npt.NDArray[np.float64]] = []
 
     def report(self) -> CostReport:
         """The costs so far; handshake bytes are counted apart."""
@@ -92,12 +96,14 @@ class NetworkSession(Session):
         return Held(self.me, self.network.receive(sender, message, posted.dtype, posted.shape, scripted=False))
 
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
-        if held.holder != self.me:
-            return np.asarray(self.network.receive(held.holder, message, np.float64, shape), dtype=np.float64)
-        value = _exactly(value_of(held), np.float64, shape, message)
-        for name in filter(None, (*self.cast.parties, self.cast.server)):
-            if name != self.me:
-                self.network.send(name, message, value)
+        if held.holder == self.me:
+            value = _exactly(value_of(held), np.float64, shape, message)
+            for name in filter(None, (*self.cast.parties, self.cast.server)):
+                if name != self.me:
+                    self.network.send(name, message, value)
+        else:
+            value = self.network.receive(held.holder, message, np.float64, shape)
+        self.published.append(value)
         return np.array(value, dtype=np.float64)
 
 

@@ -56,7 +56,7 @@ class Checkpoints:
             raise InputError(f"no checkpoint of batch {position}: none is kept")
         path = self.folder / _NAME.format(position)
         try:
-            state = torch.load(path, weights_only=True)  # tensors and plain values, no code
+            state = torch.load(path, "cpu", weights_only=True)  # tensors and plain values, no code
         except Exception as error:
             raise InputError(f"{path}: cannot be read ({type(error).__name__}): delete it to go back further") from None
         if not isinstance(state, dict) or state.get("job") != self._mark(plan):

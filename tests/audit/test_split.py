@@ -110,18 +110,23 @@ def true_labels_in_h(side: ToldSide, labels: Integers) -> None:
 
 
 @pytest.mark.long
-def test_independent_draws_cost_more_than_one_and_no_more_than_two() -> None:
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_independent_draws_cost_more_than_one_and_no_more_than_two(epochs: int) -> None:
     """Batches of one, the worst case: h after every step shows its draw."""
-    independent = audited(plan_of(8_000, "laplace", EPSILON, batch=1, coupling="independent"))
+    independent = audited(plan_of(8_000, "laplace", EPSILON, batch=1, coupling="independent", epochs=epochs))
     assert EPSILON < independent <= 2 * EPSILON
     assert audited(plan_of(8_000, "laplace", EPSILON, batch=1), true_labels_in_h) > EPSILON, "a coupled run claims it"
 
 
 @pytest.mark.mpc
 @pytest.mark.parametrize("epochs", [1, 2])
-def test_transcripts_of_real_processes_pass(epochs: int, tmp_path: Any) -> None:
-    """Gradients from the feature party's sockets; h is replayed, as one who knows it at every step could."""
-    plan = plan_of(8_000, "laplace", EPSILON, epochs=epochs, batch=256)
+@pytest.mark.parametrize("coupling", ["coupled", "independent"])
+def test_transcripts_of_real_processes_pass(coupling: str, epochs: int) -> None:
+    """Gradients from the feature party's sockets; h is replayed, as one who knows it at every step could.
+
+    The draw that is sent is one of two if they are independent, and shows epsilon of the 2 epsilon that they cost.
+    """
+    plan = plan_of(8_000, "laplace", EPSILON, epochs=epochs, batch=256, coupling=coupling)
     tensors = inputs(plan.rows)
     labels = labels_of(tensors)
     runs = []

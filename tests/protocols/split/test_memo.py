@@ -109,14 +109,16 @@ def test_a_delta_may_grow_alone(path: Path) -> None:
 @pytest.mark.parametrize("paid_by", [None, Book("another ledger")], ids=["nobody", "another"])
 def test_an_account_is_charged_for_draws_that_it_has_not_paid(path: Path, paid_by: Book | None) -> None:
     memo, book = Memo(path), Book()
+    other = (Fraction(9), Fraction(0))  # what this book has of other tables pays for nothing here
+    book.charges.append(other)
     memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=paid_by.account if paid_by else None)
     assert memo.due(IDS, LAPLACE, account=book.account) == (1, 0)
     memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
     memo.draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
-    assert book.charges == [(1, 0)]
+    assert book.charges == [other, (1, 0)]
     memo.draw(IDS, LABELS, HALF, RANDOM)
     memo.draw(IDS[:5], LABELS[:5], HALF, RANDOM, account=book.account)
-    assert book.charges == [(1, 0), (Fraction(1, 2), 0)]
+    assert book.charges == [other, (1, 0), (Fraction(1, 2), 0)]
 
 
 def test_a_ledger_that_was_replaced_is_charged_again(path: Path) -> None:

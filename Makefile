@@ -16,6 +16,7 @@ test: $(VENV)/.dev
 
 test-long: $(VENV)/.dev
 	$(RUN) -m pytest -q -m long --durations=20
+	$(RUN) -m pytest -q --nbmake --nbmake-timeout=300 docs/notebooks
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

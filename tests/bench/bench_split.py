@@ -26,7 +26,7 @@ from mechanisms.randomness import SecureRandom
 from protocols.split.memo import Memo
 from protocols.split.models import FeatureNet, LabelNet, seeded
 from protocols.split.one_shot import train_one_shot
-from protocols.split.perturb import perturbation
+from protocols.split.perturb import on_lattice, perturbation
 from protocols.split.plan import Plan
 from protocols.split.sides import FeatureSide, LabelSide
 from protocols.split.train import released_values, train
@@ -130,6 +130,33 @@ def table(found: dict[str, dict[str, list[dict[str, float]]]], rows: int) -> str
     return "\n".join(lines)
 
 
+def label_steps(rows: int, turns: int = 15) -> str:
+    """Processor time of the label party's own steps in one process, law and no law by turns."""
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    truth = (rng.random(rows) < 0.2).astype(np.int64)
+    embeddings = rng.normal(size=(256, CUT)).astype(np.float32)
+    spent: dict[str, list[float]] = {}
+    for _ in range(turns):
+        for name in ("unprotected, batch 256", "coupled, batch 256", "independent, batch 256"):
+            plan = plans(rows)[name]
+            values = on_lattice(truth, 2, 1)[np.newaxis]
+            if plan.law is not None:
+                values = plan.law.draw(np.tile(truth, plan.copies), SecureRandom()).reshape(plan.copies, rows, 1)
+            side = LabelSide(seeded(1, lambda: LabelNet(CUT, 1)), values, plan)
+            start = time.process_time()
+            for _, places in plan.batches():
+                side.step(places, embeddings[: len(places)])
+            spent.setdefault(name, []).append(time.process_time() - start)
+    plain, *others = spent.items()
+    lines = []
+    for name, own in others:
+        low, middle, high = np.quantile(np.array(own) / np.array(plain[1]), (0.25, 0.5, 0.75))
+        told = f"{100 * (middle - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
+        lines.append(f"label party's steps, {name}, over unprotected: processor time {told}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_480)
@@ -157,6 +184,7 @@ def main() -> None:
     if any(process.returncode for process in running):
         sys.exit("a party failed: see above")
     print(table({name: json.loads(output) for name, output in zip(NAMES, outputs, strict=True)}, given.rows))
+    print(label_steps(given.rows))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -20,7 +21,9 @@ from mechanisms.coalition import Coalition, required
 from mechanisms.neighbours import FlipLabel, Neighbours, ReplaceParty, ReplaceRecord
 
 INFINITE = math.inf
+MOST_FINITE = 2**1000  # what is read and shown as a float
 UNITS = {ReplaceRecord: "record", ReplaceParty: "party", FlipLabel: "label"}
+_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 RELATIONS = {unit: relation for relation, unit in UNITS.items()}
 SEMI_HONEST = "every participant follows the protocol, with values within their declared bounds"
 COMPUTATIONAL = "AES-256 keystreams and TLS 1.3 are unbroken"
@@ -236,24 +239,42 @@ class Guarantee:
         try:
             data = json.loads(text)
             rows = tuple(_row(item) for item in data["rows"])
-            return cls(tuple(data["parties"]), data["server"], data["dealer"], rows)
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            server, dealer = (role if role is None else _line(role) for role in (data["server"], data["dealer"]))
+            return cls(tuple(map(_line, data["parties"])), server, dealer, rows)
+        except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
             raise ValueError(f"guarantee={text[:40]!r} is not the JSON of a guarantee: {error!r}") from None
 
 
 def _row(item: Mapping[str, Any]) -> Row:
-    relation = RELATIONS[str(item["unit"])]
-    neighbours = ReplaceRecord(item["holder"]) if relation is ReplaceRecord else relation()
+    relation, holder = RELATIONS[str(item["unit"])], item["holder"]
+    neighbours = ReplaceRecord(None if holder is None else _line(holder)) if relation is ReplaceRecord else relation()
     coalition = item["coalition"]
     return Row(
         Coalition(frozenset(coalition["members"]), coalition["parties"]),
         neighbours,
-        INFINITE if item["epsilon"] == "inf" else Fraction(str(item["epsilon"])),
-        Fraction(str(item["delta"])),
-        str(item["mechanism"]),
-        str(item["accountant"]),
-        tuple(item["assumptions"]),
+        INFINITE if item["epsilon"] == "inf" else _number(item["epsilon"]),
+        _number(item["delta"]),
+        _line(item["mechanism"]),
+        _line(item["accountant"]),
+        tuple(map(_line, item["assumptions"])),
     )
+
+
+def _number(text: object) -> Fraction:
+    """From digits alone: an exponent could make a number of any size."""
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ValueError(f"{text!r:.60} is no number of a guarantee: write it like '1/10'")
+    number = validate.exact("number", text)
+    if number > MOST_FINITE:
+        raise ValueError(f"{text!r:.60} is above 2^1000: say inf")
+    return number
+
+
+def _line(text: object) -> str:
+    """Text that is fit for a terminal."""
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError(f"{text!r:.60} is no line of printable characters")
+    return text
 
 
 def _decimal(value: Fraction | float) -> str:

@@ -55,7 +55,7 @@ def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> 
     if data.method == "gram":
         noise = math.sqrt(np.mean([item.noise_variance for item in data.features]))
         minimum = minimise(data.values, label, chosen, noise)
-        return Fitted(in_original_units(data, minimum.weights), minimum.indefinite)
+        return _fitted(data, minimum.weights, minimum.indefinite)
     features = np.delete(data.values, label, axis=1)
     hessian = features.T @ features / data.records
     target = features.T @ data.values[:, label] / data.records
@@ -64,7 +64,15 @@ def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> 
     share = len(data.values) / data.records
     lifted = share * np.array([0.0, *(item.noise_variance for item in data.features)])
     weights, indefinite = solve(hessian, target, lifted, chosen, ridge, len(data.values))
-    return Fitted(in_original_units(data, weights), indefinite)
+    return _fitted(data, weights, indefinite)
+
+
+def _fitted(data: ReleasedData, weights: Floats, indefinite: int) -> Fitted:
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = in_original_units(data, weights)
+    if not np.isfinite(result).all():
+        raise InputError("the model's coefficients are beyond floating point: with other bounds or another solver?")
+    return Fitted(result, indefinite)
 
 
 def shrinkage(label_variance: float, records: int) -> float:

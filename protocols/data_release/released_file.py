@@ -6,23 +6,19 @@ declared bounds, range and noise variance (the constants of debiasing), the guar
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mechanisms import validate
-from mechanisms.guarantee import Guarantee
-from protocols.data_release.released_data import ONES, ReleasedColumn, ReleasedData, join
-from protocols.schema import Column
+from protocols.data_release.released_data import ONES, ReleasedData, join
+from protocols.data_release.released_metadata import Metadata, from_json, to_json
+from protocols.schema import Floats
 from smpc.errors import InputError
 
 KEY = b"sharewise.release"
-VERSION = 1
-_METHODS = ("rmgm", "dgm", "gram")
+_LARGEST = 2.0**62  # no released number leaves the ring
 
 
 def to_parquet(data: ReleasedData) -> bytes:
@@ -30,43 +26,26 @@ def to_parquet(data: ReleasedData) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    about = {
-        "version": VERSION,
-        "release": data.release,
-        "method": data.method,
-        "records": data.records,
-        "label": data.label,
-        "columns": [
-            {
-                "name": item.column.name,
-                "bounds": [item.column.low, item.column.high],
-                "range": [item.low, item.high],
-                "noise_variance": item.noise_variance,
-            }
-            for item in data.columns
-        ],
-        "guarantee": json.loads(data.guarantee.to_json()),
-        "model": dict(data.model),
-    }
     names = [ONES, *data.names]
     schema = pa.schema([pa.field(name, pa.float64(), nullable=False) for name in names])
     table = pa.table([pa.array(column) for column in data.values.T], schema=schema)
     file = BytesIO()
-    parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), file)
+    parquet.write_table(table.replace_schema_metadata({KEY: to_json(data)}), file)
     return file.getvalue()
 
 
 def read_released(paths: Sequence[Path]) -> ReleasedData:
     """The whole release from one file, or from the parts of several parties. Raises InputError that names the file."""
+    import pyarrow as pa
+
     parts = []
     for path in paths:
         try:
             parts.append(_read(path))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise InputError(
-                f"{path}: cannot be read as a released data set ({reason.splitlines()[0][:200]})"
-            ) from None
+            line = "".join(filter(str.isprintable, (reason.splitlines() or [type(error).__name__])[0][:300]))
+            raise InputError(f"{path}: cannot be read as a released data set ({line})") from None
     if not parts:
         raise InputError("no released file is given: name at least one")
     return join(parts)
@@ -76,35 +55,47 @@ def _read(path: Path) -> ReleasedData:
     from pyarrow import parquet
 
     with open(path, "rb") as file:
-        table = parquet.read_table(file)
-    metadata = table.schema.metadata or {}
-    if KEY not in metadata:
-        raise InputError("its metadata has no release")
-    about: Mapping[str, Any] = json.loads(metadata[KEY])
-    if about["version"] != VERSION:
-        raise InputError(f"its version is {about['version']}, this software reads {VERSION}")
-    if about["method"] not in _METHODS:
-        raise InputError(f"its method is {about['method']!r}, known are {', '.join(_METHODS)}")
-    columns = tuple(_column(item) for item in about["columns"])
-    names = [ONES, *(item.column.name for item in columns)]
-    if table.column_names != names:
-        raise InputError(f"its columns are {table.column_names[:10]}, its metadata says {names[:10]}")
+        stored = parquet.ParquetFile(file)
+        schema = stored.schema_arrow
+        metadata = schema.metadata or {}
+        if KEY not in metadata:
+            raise InputError("its metadata have no release")
+        about = from_json(metadata[KEY])
+        names = [ONES, *(item.column.name for item in about.columns)]
+        if schema.names != names or any(str(kind) != "double" for kind in schema.types):
+            found = f"{schema.names[:10]}"[:200]
+            raise InputError(f"its columns are {found}, its metadata say {names[:10]}, all of type double")
+        _check_shape(about, stored.metadata.num_rows)
+        table = stored.read()
+    values: Floats = np.column_stack([table[name].to_numpy() for name in names])
+    _check_values(about, values)
     return ReleasedData(
-        release=str(about["release"]),
-        method=str(about["method"]),
-        records=validate.integer("records", about["records"], low=1),
-        label=str(about["label"]),
-        columns=columns,
-        values=np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64),
-        guarantee=Guarantee.from_json(json.dumps(about["guarantee"])),
-        model={str(name): float(value) for name, value in about["model"].items()},
+        release=about.release,
+        method=about.method,
+        records=about.records,
+        label=about.label,
+        columns=about.columns,
+        values=values,
+        guarantee=about.guarantee,
+        model=about.model,
     )
 
 
-def _column(item: Mapping[str, Any]) -> ReleasedColumn:
-    low, high = (float(end) for end in item["range"])
-    variance = float(item["noise_variance"])
-    if not low < high or not 0 <= variance < np.inf:
-        raise InputError(f"column {item['name']}: range [{low}, {high}], noise variance {variance} make no sense")
-    smallest, largest = (float(end) for end in item["bounds"])
-    return ReleasedColumn(Column(str(item["name"]), smallest, largest), low, high, variance)
+def _check_shape(about: Metadata, rows: int) -> None:
+    """As many rows as the method has; before any is read."""
+    least, most = {
+        "rmgm": (1, about.records),
+        "dgm": (about.records, about.records),
+        "gram": (1 + len(about.columns),) * 2,
+    }[about.method]
+    if not least <= rows <= most:
+        raise InputError(f"it has {rows} rows, a {about.method} release of {about.records} records {least} to {most}")
+
+
+def _check_values(about: Metadata, values: Floats) -> None:
+    if not (np.abs(values) <= _LARGEST).all():  # written so that NaN fails
+        raise InputError("released values are not finite, or beyond 2^62")
+    if about.method == "gram" and (values[0, 0] != about.records or not np.array_equal(values, values.T)):
+        raise InputError(f"its values are no Gram matrix of {about.records} records")
+    if about.method == "dgm" and not (values[:, 0] == 1).all():
+        raise InputError(f"its column {ONES} has other numbers than 1")

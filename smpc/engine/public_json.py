@@ -24,9 +24,12 @@ def encode(value: object, *, what: str) -> Array:
     return np.frombuffer(text, dtype=np.uint8)
 
 
-def decode(data: Array) -> object:
-    """The value that a peer sent. Raises ValueError for anything else than what `encode` makes of finite numbers."""
-    if data.nbytes > MAX_BYTES:
+def decode(data: Array, longest: int | None = None) -> object:
+    """The value that a peer sent. Raises ValueError for anything else than what `encode` makes of finite numbers.
+
+    `longest`: how many bytes are read of a file, MAX_BYTES of a peer.
+    """
+    if data.nbytes > (MAX_BYTES if longest is None else longest):
         raise ValueError
     text = data.tobytes().decode()
     # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack

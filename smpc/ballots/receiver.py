@@ -123,7 +123,7 @@ class Receiver:
                 crowd = Counter(caller.address for caller in [*strangers, newcomer])
                 heaviest = max(crowd.values())
                 oldest = next((caller for caller in strangers if crowd[caller.address] == heaviest), newcomer)
-                if oldest is newcomer or (oldest.address == newcomer.address and oldest.new):
+                if oldest is newcomer or (oldest.new and crowd[newcomer.address] == heaviest):
                     return False
                 oldest.drop()
                 self._callers.remove(oldest)

@@ -23,6 +23,7 @@ from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
 from launch.outputs import cost_json
 from launch.tables.auxiliary import AuxiliaryTable
+from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
 from protocols.ensemble import paper, statistic
 from protocols.ensemble.auxiliary import Auxiliary
@@ -31,6 +32,7 @@ from protocols.ensemble.paper import CONSTANTS, LABELS, PaperPlan
 from protocols.ensemble.release import EnsembleRelease
 from protocols.ensemble.statistic import StatisticPlan
 from smpc.ballots.box import Box
+from smpc.ballots.counting import FULL_VOTE, full_vote
 from smpc.ballots.poll import ID_BYTES, Poll
 from smpc.ballots.receiver import Receiver
 from smpc.cast import Cast
@@ -38,6 +40,7 @@ from smpc.engine.handshake import Agreement, derive
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.tls import Identity, listen
+from smpc.forecast import Forecast
 from smpc.session import Session
 from smpc.values import Held
 
@@ -142,19 +145,20 @@ class EnsembleTask(Task):
         session = CryptenSession(cast, network, agreement)
         refused: dict[str, int] = {}
         if door is None:
-            released = _release(session, {party: Held(party) for party in cast.parties}, plan)
+            boxes: dict[str, Held[Box]] = {party: Held(party) for party in cast.parties}
+            released, report = counted_run(session, self.backend, lambda s: _release(s, boxes, plan))
         else:
             with tempfile.TemporaryDirectory(prefix="smpc-ballots-") as folder:  # readable by this user only
                 box = Box(plan.poll, network.me, door.key, Path(folder))
                 boxes = {party: Held(party, box if party == network.me else None) for party in cast.parties}
                 with Receiver(box, door.identity, door.listener), self._closing(box):
-                    released = _release(session, boxes, plan)
+                    released, report = counted_run(session, self.backend, lambda s: _release(s, boxes, plan))
                 refused = {reason.value: count for reason, count in box.refused.items()}
         return {
             "model.json": self._model(released, auxiliary),
             "guarantee.json": released.guarantee.to_json() + "\n",
             "ballots.json": _ballots(released, refused),
-            "cost.json": cost_json({network.me: session.report().to_dict()}),
+            "cost.json": cost_json({network.me: report.to_dict()}),
             "transcript.jsonl": session.transcript.to_jsonl(),
         }
 
@@ -193,7 +197,9 @@ class EnsembleTask(Task):
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         plan = self.plan(self.table.load())
         script = statistic.release if isinstance(plan, StatisticPlan) else paper.script(plan.labels)
-        return Outlook(script.__doc__ or "", plan.guarantee(cast, len(self.voters)), None)
+        forecast = Forecast(cast, full_vote(plan.poll))
+        _release(forecast, {party: Held(party) for party in cast.parties}, plan)
+        return Outlook(script.__doc__ or "", plan.guarantee(cast, len(self.voters)), forecast, FULL_VOTE)
 
 
 def digest(auxiliary: Auxiliary) -> str:

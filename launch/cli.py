@@ -136,8 +136,14 @@ def _parser() -> argparse.ArgumentParser:
 
     profile = commands.add_parser("profile", help="what a job's protocol costs at other sizes, on synthetic tables")
     profile.add_argument("job", type=Path, help="job file (TOML)")
-    profile.add_argument("--vary", action="append", default=[], metavar="WHAT=N,N", help="rows=1e4,1e5 or parties=2,3")
-    profile.add_argument("--backend", default="crypten", help="some of crypten,bgn,clear (default crypten)")
+    profile.add_argument(
+        "--vary", action="append", default=[], metavar="WHAT=N,N", help="rows=1e4,1e5 parties=2,3 voters=20"
+    )
+    profile.add_argument(
+        "--backend",
+        default="crypten",
+        help="some of crypten,bgn,clear as far as the protocol has them (default crypten)",
+    )
     profile.add_argument("--out", type=Path, required=True, help="new folder for profile.csv and profile.png")
     profile.add_argument("--repeats", type=int, default=3, help="runs of each size (default 3)")
     profile.add_argument(
@@ -301,19 +307,16 @@ def _fit(options: argparse.Namespace) -> None:
 
 
 def _profile(options: argparse.Namespace) -> None:
-    from launch.profile import profile
-    from launch.sizes import backends, sizes
+    from launch.profile.command import profile
 
-    vary = sizes(options.vary)
     if options.repeats < 1 or options.run_up_to < 2:
         raise InputError(f"--repeats {options.repeats} --run-up-to {options.run_up_to}: need at least 1 and 2")
     print(
         profile(
             options.job,
             options.out,
-            rows=vary["rows"],
-            parties=vary["parties"],
-            backends=backends(options.backend),
+            vary=options.vary,
+            backend=options.backend,
             repeats=options.repeats,
             run_up_to=options.run_up_to,
         )

@@ -15,6 +15,7 @@ from launch.tables.table import Table
 from launch.tasks.counted import counted_run
 from launch.tasks.own_table import admit, agreed_rows, check_affordable, held_tables, own_table, unnamed
 from launch.tasks.task import Outlook, Prepared, Task
+from launch.tasks.trial import Trial
 from protocols.data_release import protocol as data_release
 from protocols.data_release.mixing_rows import RULES
 from protocols.data_release.plan import METHODS, RANGES, SENSITIVITIES, SIGMAS, ReleasePlan
@@ -163,6 +164,11 @@ class ReleaseTask(Task):
         plan = self.plan(rows)
         table = data_release.script(self.method).__doc__ or ""
         return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
+
+    def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
+        from launch.tasks.release_trial import ReleaseTrial
+
+        return ReleaseTrial.of(self, sizes["rows"], sizes["parties"])
 
     def _forecast(self, cast: Cast, plan: ReleasePlan | Plan) -> Forecast:
         forecast = Forecast(cast)

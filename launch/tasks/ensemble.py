@@ -9,10 +9,11 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -25,6 +26,7 @@ from launch.outputs import cost_json
 from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
+from launch.tasks.trial import ROWS, Size, Trial
 from protocols.ensemble import paper, statistic
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
@@ -62,6 +64,11 @@ class EnsembleTask(Task):
     """A linear classifier of public samples, from the secret votes of registered voters."""
 
     TABLES = ("auxiliary", "voters")
+    SIZES: ClassVar[Mapping[str, Size]] = {
+        "rows": replace(ROWS, default=(100, 1_000, 10_000)),
+        "parties": Size((2, 3), 2, 3),
+        "voters": Size((20,), 1, 100_000),
+    }
     KEYS = ("release", "epsilon", "allow_weak", "delta", "regularisation", "constants")
 
     job: str
@@ -119,7 +126,10 @@ class EnsembleTask(Task):
         return Poll(job, run, seals, self.voters, auxiliary.count, len(self.classes))
 
     def plan(self, auxiliary: Auxiliary, run: bytes = NO_RUN) -> StatisticPlan | PaperPlan:
-        poll = self.poll(auxiliary, run)
+        return self.plan_of(auxiliary, self.poll(auxiliary, run))
+
+    def plan_of(self, auxiliary: Auxiliary, poll: Poll) -> StatisticPlan | PaperPlan:
+        """All public numbers of this release."""
         if self.release == STATISTIC:
             return StatisticPlan(auxiliary, poll, self.budget, float(self.regularisation))
         return PaperPlan(auxiliary, poll, self.budget, self.release, self.constants, self.regularisation)
@@ -146,13 +156,13 @@ class EnsembleTask(Task):
         refused: dict[str, int] = {}
         if door is None:
             boxes: dict[str, Held[Box]] = {party: Held(party) for party in cast.parties}
-            released, report = counted_run(session, self.backend, lambda s: _release(s, boxes, plan))
+            released, report = counted_run(session, self.backend, lambda s: release(s, boxes, plan))
         else:
             with tempfile.TemporaryDirectory(prefix="smpc-ballots-") as folder:  # readable by this user only
                 box = Box(plan.poll, network.me, door.key, Path(folder))
                 boxes = {party: Held(party, box if party == network.me else None) for party in cast.parties}
                 with Receiver(box, door.identity, door.listener), self._closing(box):
-                    released, report = counted_run(session, self.backend, lambda s: _release(s, boxes, plan))
+                    released, report = counted_run(session, self.backend, lambda s: release(s, boxes, plan))
                 refused = {reason.value: count for reason, count in box.refused.items()}
         return {
             "model.json": self._model(released, auxiliary),
@@ -198,8 +208,13 @@ class EnsembleTask(Task):
         plan = self.plan(self.table.load())
         script = statistic.release if isinstance(plan, StatisticPlan) else paper.script(plan.labels)
         forecast = Forecast(cast, full_vote(plan.poll))
-        _release(forecast, {party: Held(party) for party in cast.parties}, plan)
+        release(forecast, {party: Held(party) for party in cast.parties}, plan)
         return Outlook(script.__doc__ or "", plan.guarantee(cast, len(self.voters)), forecast, FULL_VOTE)
+
+    def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
+        from launch.tasks.ensemble_trial import EnsembleTrial
+
+        return EnsembleTrial(self, sizes["rows"], sizes["parties"], sizes["voters"])
 
 
 def digest(auxiliary: Auxiliary) -> str:
@@ -208,7 +223,8 @@ def digest(auxiliary: Auxiliary) -> str:
     return f"{rows.shape[0]} x {rows.shape[1]}, SHA-256 {hashlib.sha256(rows.tobytes()).hexdigest()}"
 
 
-def _release(s: Session, boxes: Mapping[str, Held[Box]], plan: StatisticPlan | PaperPlan) -> EnsembleRelease:
+def release(s: Session, boxes: Mapping[str, Held[Box]], plan: StatisticPlan | PaperPlan) -> EnsembleRelease:
+    """The text of this plan's release."""
     if isinstance(plan, StatisticPlan):
         return statistic.release(s, boxes, plan)
     return paper.release(s, boxes, plan)

@@ -16,6 +16,7 @@ from launch.tables.table import Table
 from launch.tasks.counted import counted_run
 from launch.tasks.own_table import admit, agreed_rows, check_affordable, held_tables, own_table, unnamed
 from launch.tasks.task import Outlook, Prepared, Task
+from launch.tasks.trial import BGN, CLEAR, CRYPTEN, Trial
 from protocols.functional import protocol as functional
 from protocols.functional.options import Options
 from protocols.functional.plan import NOISE_ORDERS, Plan
@@ -34,6 +35,7 @@ class FunctionalTask(Task):
 
     TABLES = ("label", "budgets")
     KEYS = ("noise", "fraction_bits", "clip", *BACKEND_KEYS, *OPTION_KEYS)
+    BACKENDS = (CRYPTEN, BGN, CLEAR)
 
     job: str
     epsilon: Fraction | None
@@ -157,6 +159,11 @@ class FunctionalTask(Task):
                 )
             table = self.backend.keys.table
         return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
+
+    def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
+        from launch.tasks.functional_trial import FunctionalTrial
+
+        return FunctionalTrial.of(self, sizes["rows"], sizes["parties"], backend)
 
     def _forecast(self, cast: Cast, plan: Plan) -> Forecast:
         forecast = self.backend.forecast(cast)

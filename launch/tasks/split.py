@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from launch.jobfile.options import read_delta, read_epsilon
 from launch.jobfile.parties import PartySpec, column_facts, read_label, read_parties
 from launch.tasks.own_table import own_table
 from launch.tasks.task import Outlook, Prepared, Task
+from launch.tasks.trial import Size, Trial
 from protocols.schema import Column
 from protocols.split.perturb import LAWS, perturbation
 from protocols.split.plan import COUPLINGS, Plan
@@ -50,6 +51,7 @@ class SplitTask(Task):
         *("categories", "one_shot", "unprotected", *_WHOLE),
     )
     SERVER = False
+    SIZES: ClassVar[Mapping[str, Size]] = {"rows": Size((1_000, 10_000), 2, 10**9)}
 
     job: str
     choices: Mapping[str, Any]
@@ -168,6 +170,11 @@ class SplitTask(Task):
 
         plan = self.plan(rows)
         return Outlook(script(self.one_shot).__doc__ or "", plan.guarantee, forecast(cast, plan, self.one_shot))
+
+    def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
+        from launch.tasks.split_trial import SplitTrial
+
+        return SplitTrial(self, sizes["rows"])
 
 
 def _categories(job: Fields, parties: tuple[PartySpec, ...], holder: str) -> tuple[str, ...]:

@@ -48,11 +48,11 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     features: Held[FeatureSide] = Held(plan.features)
     labels: Held[LabelSide] = Held(plan.labels)
     if me == plan.features:
-        features = Held(me, _feature_side(task, plan, table, checkpoints))
+        features = Held(me, feature_side(task, plan, table, checkpoints))
     elif not task.one_shot:
-        labels = Held(me, LabelSide(_head(plan), value_of(values), plan, checkpoints))
+        labels = Held(me, LabelSide(head(plan), value_of(values), plan, checkpoints))
     trained, report = counted_run(
-        session, task.backend, lambda s: _train(s, plan, task.one_shot, features, values, labels)
+        session, task.backend, lambda s: train_networks(s, plan, task.one_shot, features, values, labels)
     )
     _forget(spec, place)
     about = {
@@ -90,11 +90,11 @@ def script(one_shot: bool) -> Callable[..., Any]:
 def forecast(cast: Cast, plan: Plan, one_shot: bool) -> Forecast:
     """The messages of a run from its start."""
     counting = Forecast(cast)
-    _train(counting, plan, one_shot, Held(plan.features), Held(plan.labels), Held(plan.labels))
+    train_networks(counting, plan, one_shot, Held(plan.features), Held(plan.labels), Held(plan.labels))
     return counting
 
 
-def _train(
+def train_networks(
     s: Session,
     plan: Plan,
     one_shot: bool,
@@ -102,13 +102,15 @@ def _train(
     released: Held[Integers],
     labels: Held[LabelSide],
 ) -> Held[LabelSide]:
+    """Both networks from the parties' sides, `released` being the label party's values: who has h in the end."""
     if one_shot:
-        return train_one_shot(s, features, released, lambda: _head(plan), plan)
+        return train_one_shot(s, features, released, lambda: head(plan), plan)
     train(s, features, labels, plan)
     return labels
 
 
-def _feature_side(task: SplitTask, plan: Plan, table: Table, checkpoints: Checkpoints) -> FeatureSide:
+def feature_side(task: SplitTask, plan: Plan, table: Table, checkpoints: Checkpoints) -> FeatureSide:
+    """f with its starting weights, on the columns of `table`."""
     columns = task.spec(plan.features).columns
     coded = np.array([column.name in task.categories for column in columns])
     numbers = tuple(column for column, code in zip(columns, coded, strict=True) if not code)
@@ -120,7 +122,8 @@ def _feature_side(task: SplitTask, plan: Plan, table: Table, checkpoints: Checkp
     return FeatureSide(seeded(plan.seed, lambda: FeatureNet(len(numbers), sizes, plan.cut)), inputs, plan, checkpoints)
 
 
-def _head(plan: Plan) -> nn.Module:
+def head(plan: Plan) -> nn.Module:
+    """h with its starting weights."""
     return seeded(plan.seed + 1, lambda: LabelNet(plan.cut, plan.width))
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from launch.backend import Backend
 from launch.jobfile.endpoints import Endpoint
 from launch.jobfile.fields import Fields
+from launch.tasks.trial import CLEAR, CRYPTEN, ROWS, Size, Trial
 from mechanisms.guarantee import Guarantee
 from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
@@ -44,12 +45,15 @@ class Task(ABC):
 
     `TABLES` are the tables of a job file that belong to it, `KEYS` its keys in [job]; `parties` in the file's order.
     `backend` is CrypTen unless the protocol can be run on another one and its job says so. `SERVER`: whether one takes
-    part. `roles`: what the protocol's text calls parties that play different parts.
+    part. `roles`: what the protocol's text calls parties that play different parts. `SIZES`: what a profile can vary,
+    `BACKENDS`: on what.
     """
 
     TABLES: ClassVar[tuple[str, ...]]
     KEYS: ClassVar[tuple[str, ...]]
     SERVER: ClassVar[bool] = True
+    SIZES: ClassVar[Mapping[str, Size]] = {"rows": ROWS, "parties": Size((2, 3), 2, 64)}
+    BACKENDS: ClassVar[tuple[str, ...]] = (CRYPTEN, CLEAR)
     parties: tuple[Endpoint, ...]
     backend: Backend = Backend()
 
@@ -82,3 +86,7 @@ class Task(ABC):
     @abstractmethod
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         """What a run on `rows` rows will send, and what it guarantees."""
+
+    @abstractmethod
+    def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
+        """The protocol with one value of each of its SIZES, on one of its BACKENDS."""

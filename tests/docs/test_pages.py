@@ -57,6 +57,12 @@ def test_every_block_is_one_that_runs() -> None:
         assert set(marks) <= {"```sh", "```python"}, name(page)
 
 
+def test_files_of_the_tree_that_pages_name_are_there() -> None:
+    for page in [*DOCS.rglob("*.md"), DOCS.parent / "README.md"]:
+        for path in re.findall(r"`((?:tests|smpc|launch|mechanisms|protocols)/[\w/.-]+)`", page.read_text()):
+            assert (DOCS.parent / path).exists(), f"{page.name} names {path}"
+
+
 def test_every_page_is_in_the_navigation_once() -> None:
     listed = re.findall(r"(\S+\.md)$", (DOCS.parent / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(name(page) for page in DOCS.rglob("*.md"))

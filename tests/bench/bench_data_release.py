@@ -1,12 +1,13 @@
 """Processor seconds, bytes and memory of one of six parties that mix 1e6 records of 11 columns to 2,000 rows.
 
-`python -m tests.bench.bench_data_release`. Beside it: the same product with stored int8 signs, converted block by block
-to float64 and multiplied by BLAS, which is inexact for large records and needs n x k bytes.
+`python -m tests.bench.bench_data_release [RECORDS ROWS]`. Beside it: the same product with stored int8 signs, converted
+block by block to float64 and multiplied by BLAS, which is inexact for large records and needs n x k bytes.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 import tracemalloc
 from fractions import Fraction
@@ -20,10 +21,11 @@ from protocols.data_release.protocol import release
 from protocols.data_release.sign_matrix import signed_sums
 from protocols.schema import Column, Schema
 from smpc.cast import Cast
+from smpc.cost import peak_memory
 from smpc.forecast import Forecast
 from smpc.values import Held
 
-RECORDS, ROWS = 10**6, 2000
+RECORDS, ROWS = map(int, sys.argv[1:] or ("1000000", "2000"))
 BLOCK = 2048
 
 
@@ -40,10 +42,9 @@ def main() -> None:
     mixed = time.process_time() - start
     tracemalloc.start()
     signed_sums(bytes(32), ROWS, columns[:, : RECORDS // 20])
-    extra = tracemalloc.get_traced_memory()[
-        1
-    ]  # the same for any number of records: tests/protocols/data_release/test_sign_matrix.py
+    _, extra = tracemalloc.get_traced_memory()  # the same for any number of records: test_sign_matrix.py
     tracemalloc.stop()
+    peak = peak_memory()
     reals = columns.astype(np.float64)
     start = time.process_time()
     streamed = streamed_int8(reals)
@@ -53,6 +54,7 @@ def main() -> None:
     print(f"{RECORDS:,} records, k = {ROWS:,}; a party with 2 columns, and the column of ones")
     print(f"  fixed point      {prepared:6.2f} s")
     print(f"  B D, exact       {mixed:6.2f} s, {extra / 1e6:.1f} MB beside the columns")
+    print(f"  whole process    {peak / 1e6:6.0f} MB at most until then, with table and columns")
     print(f"  int8 x float64   {floats:6.2f} s for the same shape")
     print(
         f"  bytes sent       {forecast.sent('P2') / 1000:,.1f} kB; with the ones {forecast.sent('P1') / 1000:,.1f} kB"

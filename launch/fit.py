@@ -17,6 +17,8 @@ def fit_released(paths: Sequence[Path], solver: str | None, ridge: float | None,
     if out is not None and out.exists():
         raise InputError(f"--out {out}: exists; name another file, or remove it")
     data = read_released(paths)
+    if ridge is not None and data.method == "gram":
+        raise InputError(f"--ridge {ridge}: a gram release finds its own; choose among its solvers, or leave it out")
     fitted = fit(data, solver, RIDGE if ridge is None else ridge)
     names = ("intercept", *(item.column.name for item in data.features))
     release = Release(names, fitted.weights, data.guarantee, fitted.indefinite)

@@ -49,6 +49,8 @@ def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> 
     chosen = solver or DEFAULT[data.method]
     if chosen not in known:
         raise InputError(f"solver = {chosen!r}: for a {data.method} release it must be one of {', '.join(known)}")
+    if isinstance(ridge, bool) or not (math.isfinite(ridge) and ridge >= 0):
+        raise InputError(f"ridge = {ridge}: must be a number of at least 0")
     if data.label not in data.names or len(data.columns) < 2:
         raise InputError(f"the release has no label {data.label} beside features: add the parts of the other parties")
     label = 1 + data.names.index(data.label)
@@ -85,8 +87,6 @@ def solve(hessian: Floats, target: Floats, lifted: Floats, solver: str, ridge: f
 
     `lifted`, shape (d,): by how much the noise of `rows` released rows lifts the diagonal of `hessian`.
     """
-    if isinstance(ridge, bool) or not (math.isfinite(ridge) and ridge >= 0):
-        raise InputError(f"ridge = {ridge}: must be a number of at least 0")
     if solver != "ols":
         hessian = hessian - np.diag(lifted)
     values, vectors = np.linalg.eigh(hessian)

@@ -326,14 +326,14 @@ def test_a_job_that_was_killed_goes_on_and_costs_nothing_more(tmp_path: Path) ->
             time.sleep(0.005)
         os.killpg(running.pid, signal.SIGKILL)
     reached = min(max(int(p.stem[6:]) for p in tmp_path.glob(f"{me}.csv.checkpoints/batch-*.pt")) for me in "ab")
-    assert 0 < reached < 4 * 40 and not (tmp_path / "killed").exists()
-    smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/resumed", folder=root)
+    assert 0 < reached < 4 * 40 and not list((tmp_path / "killed").glob("*"))
+    smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/killed", folder=root)  # the same command
     smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/whole", folder=root)
     assert charged(ledger) == (1, 0, 1)
-    sent = {name: len((tmp_path / name / "transcript.jsonl").read_text().splitlines()) for name in ("resumed", "whole")}
-    assert sent["whole"] == 2 + 2 * 4 * 40 and sent["resumed"] <= sent["whole"] - 2 * (reached - 2)
+    sent = {name: len((tmp_path / name / "transcript.jsonl").read_text().splitlines()) for name in ("killed", "whole")}
+    assert sent["whole"] == 2 + 2 * 4 * 40 and sent["killed"] <= sent["whole"] - 2 * (reached - 2)
     for network in ("f.pt", "h.pt"):
-        one, other = (torch.load(tmp_path / name / network, weights_only=True) for name in ("resumed", "whole"))
+        one, other = (torch.load(tmp_path / name / network, weights_only=True) for name in ("killed", "whole"))
         assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
 
 

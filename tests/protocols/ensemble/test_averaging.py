@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -85,6 +86,21 @@ def test_no_minimiser_is_longer_and_noise_follows(classes: int, regularisation: 
         for labels in (y, np.zeros(5, dtype=np.int64)):
             weights = local.train(x, labels, classes, float(regularisation))
             assert np.linalg.norm(weights) <= bounds["tight"]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("regularisation", [Fraction(1, 10_000), Fraction(1, 10), Fraction(10)])
+def test_no_two_voters_are_further_apart(classes: int, regularisation: Fraction) -> None:
+    """Every voter with two samples of a small domain, before any shortening: replacing one moves no sum further."""
+    _, plan = plan_of(classes, 2, constants="tight", regularisation=regularisation)
+    points = [(np.array(x) / np.sqrt(2), y) for x in ((1, 1), (-1, 1), (0, 1)) for y in range(classes)]
+    voters = [
+        local.train(np.array([a, b]), np.array([y, z]), classes, float(regularisation))
+        for (a, y), (b, z) in itertools.combinations_with_replacement(points, 2)
+    ]
+    furthest = max(float(np.linalg.norm(one - other)) for one, other in itertools.combinations(voters, 2))
+    bound = 2 * float(plan.longest) / 2**BITS
+    assert bound / 20 <= furthest <= bound
 
 
 def test_the_guarantee_holds_against_all_but_one_compute_party() -> None:

@@ -142,11 +142,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_ridge_that_nobody_would_use_is_refused(folder: Path) -> None:
     parquet.write_table(table_of("gram"), folder / "gram.parquet")
-    with pytest.raises(InputError, match="--ridge 0.5: a gram release finds its own"):
+    with pytest.raises(InputError, match=r"--ridge 0.5: a gram release finds its own"):
         fit_released([folder / "gram.parquet"], None, 0.5, None)
     parquet.write_table(table_of("rmgm"), folder / "rmgm.parquet")
     for ridge in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(InputError, match="ridge = .*: must be a number of at least 0"):
+        with pytest.raises(InputError, match=r"ridge = .*: must be a number of at least 0"):
             fit_released([folder / "rmgm.parquet"], None, ridge, None)
 
 

@@ -15,7 +15,7 @@ from mechanisms.guarantee import INFINITE
 from protocols.ensemble import erm, paper
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
-from protocols.ensemble.paper import CONSTANTS, LABELS, PaperPlan, release
+from protocols.ensemble.paper import CONSTANTS, LABELS, SOLVER_UNSEEN, PaperPlan, release
 from smpc import Cast, InputError
 from smpc.transcript import table
 from tests.ballots.support import Election
@@ -123,6 +123,7 @@ def test_the_solver_is_not_held_off_and_the_parties_are(labels: str) -> None:
     epsilons = {str(row.coalition): row.epsilon for row in found.guarantee.rows}
     assert epsilons.pop("any 1 party") == Fraction(1)
     assert set(epsilons.values()) == {INFINITE} and "server" in epsilons
+    assert all(SOLVER_UNSEEN in row.assumptions for row in found.guarantee.rows if row.epsilon != INFINITE)
     shown = {m.message for m in s.transcript.messages if m.verb == "reveal" and m.receiver == "server"}
     assert shown == {"exact counts" if labels == "soft" else "exact labels"}
 

@@ -5,17 +5,16 @@ step  from -> to  message     the receiver learns
 2     k -> l      echo        which commitments and keys k has seen, signed
 3     k -> l      opening     k's value, and everybody's signature; the seed is the exclusive or of all values
 
-Commitments are Pedersen's (1991) on P-256: C = m G + r H, r uniform, nobody knows log_G H. So before step 3 the other
-parties' view does not depend on an honest party's value, and a commitment opens in one way unless discrete logarithms
-are found. m = SHA-512(session, party, value): an opening is of no use to another party or in another session, nor is
-one that was made from another's commitment. Keys are Ed25519, made for one toss.
+Commitments (`smpc.commitments`) name session and party, hide perfectly and open in one way: before step 3 the other
+parties' view does not depend on an honest party's value, and an opening is of no use to another. Keys are Ed25519, made
+for one toss.
 
 Whoever opens last knows the seed first and may stop when it dislikes it: one try in two favours a given bit. So who
 does that, or lies, must not take part again (`CoinTossError.at_fault`), and nobody can make an honest party look like
 that. D is the network's deadline; a message between honest parties takes less.
 
 - The loss or silence of one party does not end the wait for another: each is judged by its own connection alone.
-- Who has all echoes within 2 D of its own opens, and shows all signatures. Who then does not open to it within 3 D is
+- Who has all echoes within 2 D of its own, opens and shows all signatures. Who then does not open to it within 3 D is
   at fault.
 - Who has not, and is shown all signatures within 4 D of its echo, opens, too; whoever signed and kept its echo back
   from it is at fault, and the toss fails. Shown none, it stops: it has not opened, so nobody knows the seed.
@@ -31,7 +30,6 @@ the curve and some 2 K signatures to verify.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
@@ -39,23 +37,18 @@ from typing import NoReturn
 import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from petlib.bn import Bn
-from petlib.ec import EcGroup, EcPt
 
 from mechanisms.randomness import RandomWords
+from smpc.commitments import OPENING_BYTES, POINT_BYTES, SCALAR_BYTES, VALUE_BYTES, commit, digest, draw_blinding, opens
 from smpc.engine.network import Network
 from smpc.errors import PeerError
 from smpc.transcript import COMMITMENT, ECHO, OPENING
 
-VALUE_BYTES = SCALAR_BYTES = KEY_BYTES = 32
-POINT_BYTES = 33
+KEY_BYTES = 32
 SIGNATURE_BYTES = 64
-OPENING_BYTES = VALUE_BYTES + SCALAR_BYTES
 _STEPS = (COMMITMENT, ECHO, OPENING)
 _DEADLINES = {COMMITMENT: 1, ECHO: 2, OPENING: 3}  # how many of them a step is waited for
 _ANSWER_DEADLINES = 4
-_P256 = 415  # OpenSSL's number of prime256v1
-_DOMAIN = b"sharewise coin tossing 2"
 
 
 class CoinTossError(PeerError):
@@ -72,22 +65,6 @@ def message_sizes(parties: int) -> dict[str, int]:
     seen = POINT_BYTES + KEY_BYTES
     signatures = SIGNATURE_BYTES * parties
     return {COMMITMENT: seen, ECHO: seen * parties + SIGNATURE_BYTES, OPENING: OPENING_BYTES + signatures}
-
-
-def commit(value: bytes, blinding: int, *, session: bytes, party: str) -> bytes:
-    """The commitment of `party` to `value` in `session`: a compressed point. `blinding` is uniform below the order."""
-    group, second = _generators()
-    message = _scalar(_digest(session, party, value))
-    point: bytes = (message * group.generator() + _scalar(blinding.to_bytes(SCALAR_BYTES, "big")) * second).export()
-    return point
-
-
-def opens(commitment: bytes, opening: bytes, *, session: bytes, party: str) -> bool:
-    """Whether `opening`, value and blinding, is one of this commitment by `party` in `session`."""
-    if len(opening) != OPENING_BYTES:
-        return False
-    value, blinding = opening[:VALUE_BYTES], int.from_bytes(opening[VALUE_BYTES:], "big")
-    return commit(value, blinding, session=session, party=party) == commitment
 
 
 def toss(network: Network, parties: Sequence[str], session: bytes, value: bytes, random: RandomWords) -> bytes:
@@ -115,7 +92,7 @@ class _Toss:
         self._asked = 0.0
 
     def run(self, value: bytes, random: RandomWords) -> bytes:
-        blinding = _uniform_scalar(random)
+        blinding = draw_blinding(random)
         key = Ed25519PrivateKey.from_private_bytes(random.words(4).tobytes())
         commitment = commit(value, blinding, session=self._session, party=self._network.me)
         self._commit(commitment + key.public_key().public_bytes_raw())
@@ -235,7 +212,7 @@ class _Toss:
                 raise CoinTossError([teller], f"{teller} does not sign its echo")
 
     def _signed(self) -> bytes:
-        return _digest(self._session, "all", self._seen)
+        return digest(b"echo", self._session, self._seen)
 
     def _signed_as(self, name: str, signature: bytes) -> bool:
         end = (POINT_BYTES + KEY_BYTES) * (1 + self._parties.index(name))
@@ -258,27 +235,3 @@ def _refuse_copies(me: str, seen: Mapping[str, bytes]) -> None:
             copier, original = (first, name) if name == me else (name, first)
             certain = original == me  # else it may be the other way round
             raise CoinTossError([copier] if certain else [], f"{copier} repeats the commitment of {original}")
-
-
-def _generators() -> tuple[EcGroup, EcPt]:
-    group = EcGroup(_P256)
-    return group, group.hash_to_point(hashlib.sha256(_DOMAIN + b" second generator").digest())
-
-
-def _digest(session: bytes, party: str, value: bytes) -> bytes:
-    """Of an injective encoding."""
-    parts = (_DOMAIN, session, party.encode(), value)
-    return hashlib.sha512(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()
-
-
-def _scalar(data: bytes) -> Bn:
-    return Bn.from_binary(data).mod(EcGroup(_P256).order())
-
-
-def _uniform_scalar(random: RandomWords) -> int:
-    """Uniform below the order of the group, by rejection: 2^-32 of the proposals fail."""
-    order = int(str(EcGroup(_P256).order()))
-    while True:
-        proposal = int.from_bytes(random.words(4).tobytes(), "big")
-        if proposal < order:
-            return proposal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,8 +35,8 @@ def test_a_failed_toss_lists_the_party_and_the_next_job_does_not_start(
         raise CoinTossError([second], f"{second} opened another value")
 
     def part() -> None:
-        identity = Identity(first, *keys("p0"))
-        take_part(job, identity, Endpoints({}, {}), lambda: None, tmp_path / "out", Progress(first))  # type: ignore[arg-type,return-value]
+        endpoints, nobody = Endpoints({}, {}), cast(Any, dict)  # nobody connects
+        take_part(job, Identity(first, *keys("p0")), endpoints, nobody, tmp_path / "out", Progress(first))
 
     started: list[str] = []
     monkeypatch.setattr(type(job.task), "run", run)

@@ -101,7 +101,10 @@ class Receiver:
                         caller.drop()
             try:
                 raw, address = self._listener.accept()
-            except OSError:
+            except TimeoutError:
+                continue
+            except OSError:  # no files left, say
+                self._done.wait(_LOOK_SECONDS)
                 continue
             try:
                 raw.settimeout(None)  # lateness is looked after here

@@ -193,6 +193,33 @@ def test_a_list_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
         check_excluded(path, task_of(path).parties)
 
 
+@pytest.mark.parametrize(
+    "line", ["b", "b -", "# b - late", "B - late", "b, - late", f"b {'A' * 64} late", "b AB:CD late"]
+)
+def test_a_line_that_keeps_nobody_out_is_not_passed_over(tmp_path: Path, line: str) -> None:
+    path = job_with(tmp_path)
+    (tmp_path / "job.excluded").write_text(f"carol - gone\n{line}\n")
+    with pytest.raises(JobError, match=r"job.excluded: line 2 is not NAME FINGERPRINT REASON .*mend or delete it"):
+        check_excluded(path, task_of(path).parties)
+
+
+@pytest.mark.parametrize("text", ["\ufeffb - late", "b\t-\tlate\n", "  b  - late\r\n", "\n\nb - late"])
+def test_an_editor_that_writes_a_list_its_own_way_frees_nobody(tmp_path: Path, text: str) -> None:
+    path = job_with(tmp_path)
+    (tmp_path / "job.excluded").write_bytes(text.encode())
+    with pytest.raises(JobError, match=r"b is excluded \(late\)"):
+        check_excluded(path, task_of(path).parties)
+
+
+def test_a_list_without_a_last_line_end_keeps_both_names_apart(tmp_path: Path) -> None:
+    path = job_with(tmp_path)
+    parties = task_of(path).parties
+    (tmp_path / "job.excluded").write_text("carol - gone")
+    failed_toss(path, parties, "b")
+    with pytest.raises(JobError, match="b is excluded"):
+        check_excluded(path, parties)
+
+
 def test_a_list_that_cannot_be_written_leaves_the_error_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,6 +228,9 @@ def test_a_list_that_cannot_be_written_leaves_the_error_and_says_so(
     failed_toss(path, task_of(path).parties, "b")
     said = capsys.readouterr().err
     assert said.endswith("job.excluded: cannot be written (Is a directory); keep b out of later jobs\n")
+    (tmp_path / "job.excluded").rmdir()
+    failed_toss(path, [Endpoint("b", None, tmp_path / "gone.crt")], "b")
+    assert "gone.crt: cannot be read" in (said := capsys.readouterr().err) and "keep b out of later jobs" in said
 
 
 def test_another_name_on_the_same_certificate_does_not_help(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.distributed import ReduceOp
 
+from smpc.engine import public_json
 from smpc.engine.compat import load_crypten
 from smpc.engine.network import Network
 
@@ -161,10 +162,10 @@ class LinkCommunicator(Communicator):
     # public objects: sizes and the like, as JSON
 
     def send_obj(self, obj: Any, dst: int, group: object = None) -> None:
-        self._network.send_json(self._parties[dst], "object", obj)
+        public_json.send(self._network, self._parties[dst], "object", obj)
 
     def recv_obj(self, src: int, group: object = None) -> Any:
-        return self._network.receive_json(self._parties[src], "object")
+        return public_json.receive(self._network, self._parties[src], "object")
 
     def broadcast_obj(self, obj: Any, src: int, group: object = None) -> Any:
         if self._rank != src:

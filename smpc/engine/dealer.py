@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from smpc.cost import CostReport
+from smpc.engine import public_json
 from smpc.engine.crossproduct import deal
 from smpc.engine.dealer_requests import PRODUCT, Refused, Request, kind_of, product_request, tuple_request
 from smpc.engine.handshake import Agreement
@@ -36,7 +37,7 @@ class Dealer:
         """Answer requests until the first party says goodbye. PeerError, one line, at the first it refuses."""
         first = self._parties[0]
         while self._network.waiting_for(first, "request"):
-            request = self._network.receive_facts(first, "request", scripted=False)
+            request = public_json.receive_facts(self._network, first, "request", scripted=False)
             start = perf_counter()
             self._network.step = f"request {self._number}"
             try:

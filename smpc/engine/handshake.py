@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from smpc.engine import public_json
 from smpc.engine.network import Network
 from smpc.errors import PeerError
 
@@ -45,10 +46,10 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     nonce = os.urandom(32)
     mine = {name: os.urandom(32) for name in network.peers}
     for name in network.peers:
-        network.send_json(name, _LABEL, {"facts": dict(facts), "half": mine[name].hex(), "nonce": nonce.hex()})
+        public_json.send(network, name, _LABEL, {"facts": dict(facts), "half": mine[name].hex(), "nonce": nonce.hex()})
     nonces = {network.me: nonce}
     for name in network.peers:
-        message = network.receive_facts(name, _LABEL)
+        message = public_json.receive_facts(network, name, _LABEL)
         try:
             halves[name] = bytes.fromhex(str(message["half"]))
             nonces[name] = bytes.fromhex(str(message["nonce"]))

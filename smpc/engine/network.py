@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from smpc.cost import CostReport, peak_memory
-from smpc.engine import public_json
 from smpc.engine.frames import MAX_LABEL, MAX_ROUND, Array, Frame, Kind
 from smpc.engine.link import Link
 from smpc.engine.recorder import Recorder
@@ -180,28 +179,6 @@ class Network:
         self._await(peer, label)
         self._check()
         return bool(self._links[peer].inbox)
-
-    def send_json(self, peer: str, label: str, value: object) -> None:
-        """Queue a public value. Raises InputError if its text is longer than a peer would read."""
-        self.send(peer, label, public_json.encode(value, what=label))
-
-    def receive_json(self, peer: str, label: str, *, scripted: bool = True) -> object:
-        """A public value sent as JSON; PeerError if it is none."""
-        data = self.receive(peer, label, np.uint8, None, scripted=scripted)
-        try:
-            return public_json.decode(data)
-        except ValueError:
-            most = public_json.MAX_BYTES
-            raise PeerError(
-                f"{peer}: '{label}' ({data.nbytes} bytes) is no JSON text of at most {most} bytes"
-            ) from None
-
-    def receive_facts(self, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
-        """A JSON object of public facts; PeerError if it is none."""
-        message = self.receive_json(peer, label, scripted=scripted)
-        if not isinstance(message, dict):
-            raise PeerError(f"{peer}: '{label}' is not a JSON object")
-        return message
 
     def sent(self) -> dict[str, int]:
         """Bytes written to each peer's socket so far, TLS records included."""

@@ -9,7 +9,8 @@ import re
 import numpy as np
 
 from smpc.engine.frames import Array
-from smpc.errors import InputError
+from smpc.engine.network import Network
+from smpc.errors import InputError, PeerError
 
 MAX_BYTES = 1 << 20
 _DEEPEST = 64  # brackets inside brackets
@@ -40,6 +41,30 @@ def decode(data: Array, longest: int | None = None) -> object:
     except RecursionError:
         raise ValueError from None
     return value
+
+
+def send(network: Network, peer: str, label: str, value: object) -> None:
+    """Queue a public value. Raises InputError if its text is longer than a peer would read."""
+    network.send(peer, label, encode(value, what=label))
+
+
+def receive(network: Network, peer: str, label: str, *, scripted: bool = True) -> object:
+    """A public value sent as JSON; PeerError if it is none."""
+    data = network.receive(peer, label, np.uint8, None, scripted=scripted)
+    try:
+        return decode(data)
+    except ValueError:
+        raise PeerError(
+            f"{peer}: '{label}' ({data.nbytes} bytes) is no JSON text of at most {MAX_BYTES} bytes"
+        ) from None
+
+
+def receive_facts(network: Network, peer: str, label: str, *, scripted: bool = True) -> dict[str, object]:
+    """A JSON object of public facts; PeerError if it is none."""
+    message = receive(network, peer, label, scripted=scripted)
+    if not isinstance(message, dict):
+        raise PeerError(f"{peer}: '{label}' is not a JSON object")
+    return message
 
 
 def _depth(text: str) -> int:

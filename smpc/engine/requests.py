@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from smpc.engine import public_json
 from smpc.engine.network import Network
 
 
@@ -21,5 +22,5 @@ class Requests:
         number = self._next
         self._next += 1
         if self.first:
-            self._network.send_json(self._dealer, "request", {"kind": kind, "number": number, **fields})
+            public_json.send(self._network, self._dealer, "request", {"kind": kind, "number": number, **fields})
         return number

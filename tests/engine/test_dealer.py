@@ -12,6 +12,7 @@ import pytest
 
 from smpc.cost import frame_bytes
 from smpc.engine import dealer_requests as limits
+from smpc.engine import public_json
 from smpc.engine.crossproduct import Correlation, deal, mask, pad
 from smpc.engine.dealer import Dealer
 from smpc.engine.frames import Kind
@@ -34,7 +35,7 @@ def asked(*requests: Any, sender: str = "p0") -> dict[str, Any]:
     def party(network: Network, _: Agreement) -> Any:
         if network.me == sender:
             for request in requests:
-                network.send_json("dealer", "request", request)
+                public_json.send(network, "dealer", "request", request)
         network.finish()
 
     def serve(network: Network, agreement: Agreement) -> None:
@@ -216,7 +217,7 @@ def test_no_request_is_answered_before_the_last_answers_are_read(monkeypatch: py
         network._links["dealer"]._backlog = 1 << 62  # reads nothing
         network.deadline = 0.1
         for number in range(20):
-            network.send_json("dealer", "request", {**SQUARE, "number": number, "sizes": [[size]]})
+            public_json.send(network, "dealer", "request", {**SQUARE, "number": number, "sizes": [[size]]})
         asked.set()
         told.wait(20)
 
@@ -248,7 +249,7 @@ def test_its_report_is_what_the_sockets_counted() -> None:
 
     def party(network: Network, _: Agreement) -> None:
         if network.me == "p0":
-            network.send_json("dealer", "request", PRODUCT)
+            public_json.send(network, "dealer", "request", PRODUCT)
         if network.me == "p1":
             network.receive("dealer", "correction", np.int64, (1, 2), scripted=False)
         if network.me != "server":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smpc.engine import public_json
 from smpc.engine.handshake import Agreement, derive
 from smpc.engine.network import Network
 from smpc.errors import PeerError
@@ -123,12 +124,12 @@ class Everybody(Participants):
     "hello", [{}, {"half": "00", "nonce": "00", "facts": {}}, {"half": "zz" * 32, "nonce": 5, "facts": []}]
 )
 def test_a_malformed_hello_is_refused(hello: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Network.send_json
+    real = public_json.send
 
-    def send_json(self: Network, peer: str, label: str, message: Any) -> None:
-        real(self, peer, label, hello if (self.me, label) == ("p1", "hello") else message)
+    def send(network: Network, peer: str, label: str, message: Any) -> None:
+        real(network, peer, label, hello if (network.me, label) == ("p1", "hello") else message)
 
-    monkeypatch.setattr(Network, "send_json", send_json)
+    monkeypatch.setattr(public_json, "send", send)
     errors = refused({})
     assert {"p0", "p2", "server", "dealer"} <= errors.keys()
     assert all("p1: its hello is malformed" in str(error) for error in errors.values())
@@ -136,13 +137,13 @@ def test_a_malformed_hello_is_refused(hello: dict[str, Any], monkeypatch: pytest
 
 def test_somebody_who_tells_two_nonces_is_out_of_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it could choose the job's nonce for one victim."""
-    real = Network.send_json
+    real = public_json.send
 
-    def send_json(self: Network, peer: str, label: str, message: Any) -> None:
-        two = (self.me, peer) == ("p1", "p0") and label == "hello"
-        real(self, peer, label, {**message, "nonce": "00" * 32} if two else message)
+    def send(network: Network, peer: str, label: str, message: Any) -> None:
+        two = (network.me, peer) == ("p1", "p0") and label == "hello"
+        real(network, peer, label, {**message, "nonce": "00" * 32} if two else message)
 
-    monkeypatch.setattr(Network, "send_json", send_json)
+    monkeypatch.setattr(public_json, "send", send)
 
     def work(network: Network, _: Agreement) -> Any:
         for name in network.peers:

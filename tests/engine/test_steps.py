@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smpc.engine import public_json
 from smpc.engine.frames import MAX_ROUND, Kind
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
@@ -145,13 +146,17 @@ def as_bytes(text: bytes) -> Any:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000, b'{"rows": NaN}', b" " * (1 << 20) + b"{}"])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
-    results = outcomes(p1=sending("request", as_bytes(data)), p0=lambda network: network.receive_json("p1", "request"))
+    results = outcomes(
+        p1=sending("request", as_bytes(data)), p0=lambda network: public_json.receive(network, "p1", "request")
+    )
     assert str(results["p0"]) == f"p1: 'request' ({len(data)} bytes) is no JSON text of at most 1048576 bytes"
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"null", b'"{}"'])
 def test_facts_are_an_object(data: bytes) -> None:
-    results = outcomes(p1=sending("request", as_bytes(data)), p0=lambda network: network.receive_facts("p1", "request"))
+    results = outcomes(
+        p1=sending("request", as_bytes(data)), p0=lambda network: public_json.receive_facts(network, "p1", "request")
+    )
     assert str(results["p0"]) == "p1: 'request' is not a JSON object"
 
 

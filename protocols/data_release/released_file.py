@@ -7,7 +7,7 @@ declared bounds, range and noise variance (the constants of debiasing), the guar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from smpc.errors import InputError
 
 KEY = b"sharewise.release"
 _LARGEST = 2.0**62  # no released number leaves the ring
+_SMALLEST = 0.5  # bytes of a number in a file: an honest one needs 1.7, however it is compressed
 
 
 def to_parquet(data: ReleasedData) -> bytes:
@@ -66,6 +67,11 @@ def _read(path: Path) -> ReleasedData:
             found = f"{schema.names[:10]}"[:200]
             raise InputError(f"its columns are {found}, its metadata say {names[:10]}, all of type double")
         _check_shape(about, stored.metadata.num_rows)
+        groups = map(stored.metadata.row_group, range(stored.metadata.num_row_groups))
+        numbers = sum(group.column(i).num_values for group in groups for i in range(len(names)))
+        size = file.seek(0, SEEK_END)
+        if numbers * _SMALLEST > size:  # before any of them takes memory
+            raise InputError(f"it says that it has {numbers} numbers in {size} bytes, which no noise fits into")
         table = stored.read()
     values: Floats = np.column_stack([table[name].to_numpy() for name in names])
     _check_values(about, values)

@@ -18,6 +18,7 @@ from protocols.data_release.plan import ReleasePlan
 from protocols.data_release.protocol import release
 from protocols.data_release.released_data import ONES, ReleasedData
 from protocols.data_release.released_file import KEY, read_released, to_parquet
+from protocols.data_release.released_metadata import to_json
 from smpc import Cast, ClearSession, InputError
 from smpc.values import value_of
 from tests.support import held, schema, tables
@@ -139,3 +140,17 @@ def test_no_file_a_missing_one_and_one_that_is_no_parquet(tmp_path: Path) -> Non
     (tmp_path / "text.parquet").write_text("hello")
     with pytest.raises(InputError, match=r"text.parquet: cannot be read"):
         read_released([tmp_path / "text.parquet"])
+
+
+def test_a_small_file_does_not_fill_the_memory(tmp_path: Path, released: dict[str, ReleasedData]) -> None:
+    """24 million numbers, all the same."""
+    whole = pa.table({name: np.ones(10**6) for name in [ONES, *released["server"].names]})
+    about = json.loads(to_json(released["server"]))
+    about.update(method="dgm", records=3 * 10**6)
+    schema = pa.schema([field.with_nullable(False) for field in whole.schema]).with_metadata({KEY: json.dumps(about)})
+    with parquet.ParquetWriter(tmp_path / "r.parquet", schema) as file:
+        for _ in range(3):
+            file.write_table(whole.cast(schema))
+    assert (tmp_path / "r.parquet").stat().st_size < 10**6
+    with pytest.raises(InputError, match=r"it says that it has 24000000 numbers in \d+ bytes"):
+        read_released([tmp_path / "r.parquet"])

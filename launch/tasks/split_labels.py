@@ -41,9 +41,7 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
         )
     if spec.ledger is not None:
         account = _account(spec, spec.ledger, row, task.job)
-        epsilon, delta = memo.due(ids, plan.law, copies=plan.copies, account=account)
-        if epsilon or delta:
-            Ledger(spec.ledger).check(spec.data_set, replace(row, epsilon=epsilon, delta=delta))
+        account.check(*memo.due(ids, plan.law, copies=plan.copies, account=account))
 
 
 def released(task: SplitTask, plan: Plan, table: Table) -> Integers:
@@ -67,6 +65,10 @@ def _account(spec: PartySpec, path: Path, row: Row, job: str) -> Account:
     """The data set's account in the ledger at `path`, named as seen from the table: both may move together."""
     ledger = Ledger(path)
 
+    def check(epsilon: Fraction, delta: Fraction) -> None:
+        if epsilon or delta:
+            ledger.check(spec.data_set, replace(row, epsilon=epsilon, delta=delta))
+
     def charge_more(epsilon: Fraction, delta: Fraction) -> None:
         ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=job)
 
@@ -75,7 +77,7 @@ def _account(spec: PartySpec, path: Path, row: Row, job: str) -> Account:
         return (own[0].spent_epsilon, own[0].spent_delta) if own else (Fraction(0), Fraction(0))
 
     place = os.path.relpath(path.resolve(), spec.table.resolve().parent)
-    return Account(f"{spec.data_set} in {place}", charge_more, spent)
+    return Account(f"{spec.data_set} in {place}", check, charge_more, spent)
 
 
 def _ids(table: Table) -> list[str]:

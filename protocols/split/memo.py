@@ -2,9 +2,9 @@
 
 A second epoch, a resumed run and a new run use the stored values: together they cost what the first one cost. Fresh
 noise would cost epsilon every time and average out. Records stand under a keyed digest of their id; values, each with
-the label that it was drawn for, are encrypted and bound to record, law and copy (`memo_file`). A draw is on disk
-before it is returned, hence before anything of it is sent. Whoever restores an old copy of the file draws twice: keep
-one copy.
+the label that it was drawn for, are encrypted and bound to record, law and copy (`memo_file`). A draw is on disk, and
+after that charged, before it is returned, hence before anything of it is sent. Whoever restores an old copy of the file
+draws twice: keep one copy.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ _NOTHING = (Fraction(0), Fraction(0))
 
 @dataclass(frozen=True)
 class Account:
-    """Where draws are charged. `name` stays the same from job to job; `spent` is what its book has in all by now."""
+    """Where draws are charged. `name` stays the same from job to job; `spent` is what its book has in all by now.
+
+    `check` raises what `charge` would raise.
+    """
 
     name: str
+    check: Callable[[Fraction, Fraction], None]
     charge: Callable[[Fraction, Fraction], None]
     spent: Callable[[], Cost]
 
@@ -59,9 +63,8 @@ class Memo:
     ) -> Integers:
         """Perturbed labels of the records, (copies, n, width): stored ones where there are, else drawn and stored.
 
-        The account is charged, before anything is kept, with what it lacks of the cost of the record that has cost
-        most, whoever paid for it so far; if it refuses, nothing was drawn. Raises InputError for an id that comes
-        twice.
+        The account is charged with what it lacks of the cost of the record that has cost most, whoever paid for it so
+        far; if it refuses, nothing was drawn. Raises InputError for an id that comes twice.
         """
         _check_ids(ids, labels)
         fresh = law.draw(np.tile(labels, copies), random).reshape(copies, len(ids), law.width)
@@ -83,10 +86,13 @@ class Memo:
                         fresh[copy, i] = np.frombuffer(file.unseal(sealed, record + context), dtype="<i8")[1:]
                 db.executemany("INSERT INTO draws VALUES (?, ?, ?, ?)", sorted(new))  # in the order of its index
             if account is not None:
+                account.check(*_lacking(db, account))
+        if account is not None:  # once the draws are on disk: charged before, a full disk would cost at every try
+            with file.transaction() as db:
                 lacking = _lacking(db, account)
                 if any(lacking):
-                    account.charge(*lacking)
                     db.execute("INSERT INTO charges VALUES (?, ?, ?)", (account.name, *map(str, lacking)))
+                    account.charge(*lacking)
         return fresh
 
     def due(self, ids: Sequence[str], law: Perturbation, *, copies: int = 1, account: Account) -> Cost:

@@ -1,4 +1,4 @@
-"""Draws for records 0 .. 199 from the memo in argv[1]; with "die", is killed inside the transaction, after a charge."""
+"""Draws for records 0 .. 199 from the memo in argv[1]; argv[2]: is killed at this step of its account."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from protocols.split.perturb import perturbation
 IDS = [str(i) for i in range(200)]
 
 
+def live(epsilon: Fraction, delta: Fraction) -> None:
+    pass
+
+
 def die(epsilon: Fraction, delta: Fraction) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -23,5 +27,6 @@ def die(epsilon: Fraction, delta: Fraction) -> None:
 if __name__ == "__main__":
     labels = np.zeros(200, dtype=np.int64)
     law = perturbation("laplace", 1)
-    account = Account("", die, lambda: (Fraction(0), Fraction(0))) if sys.argv[2:] == ["die"] else None
+    steps = {"check": die if "check" in sys.argv else live, "charge": die if "charge" in sys.argv else live}
+    account = Account("", **steps, spent=lambda: (Fraction(0), Fraction(0))) if sys.argv[2:] else None
     print(Memo(sys.argv[1]).draw(IDS, labels, law, SecureRandom(), account=account).tolist())

@@ -68,7 +68,7 @@ class Book:
 
     def __init__(self, name: str = "ledger") -> None:
         self.charges = list[tuple[Fraction, Fraction]]()
-        self.account = Account(name, self.charge, self.spent)
+        self.account = Account(name, lambda epsilon, delta: None, self.charge, self.spent)
 
     def charge(self, epsilon: Fraction, delta: Fraction) -> None:
         self.charges.append((epsilon, delta))
@@ -145,10 +145,28 @@ def test_a_refused_charge_leaves_nothing(path: Path) -> None:
         raise RuntimeError("over the cap")
 
     with pytest.raises(RuntimeError, match="over the cap"):
-        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=Account("ledger", refuse, book.spent))
-    assert len(Memo(path)) == 0 and Memo(path).spent() == (Fraction(0), Fraction(0))
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=Account("ledger", refuse, book.charge, book.spent))
+    assert len(Memo(path)) == 0 and Memo(path).spent() == (Fraction(0), Fraction(0)) and not book.charges
     Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
     assert book.charges == [(1, 0)]
+
+
+def test_draws_are_on_disk_when_they_are_charged(path: Path) -> None:
+    """Or a disk that is full would cost epsilon at every try, and nothing would ever be drawn."""
+    book, kept = Book(), []
+
+    def charge(epsilon: Fraction, delta: Fraction) -> None:
+        with sqlite3.connect(path) as db:  # which sees what was committed
+            kept.extend(db.execute("SELECT record, copy, sealed FROM draws").fetchall())
+        raise RuntimeError("another job was faster")
+
+    with pytest.raises(RuntimeError, match="another job was faster"):
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=Account("ledger", book.account.check, charge, book.spent))
+    assert len(kept) == 200
+    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    assert book.charges == [(1, 0)], "what was kept and not paid is charged by the next job"
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT record, copy, sealed FROM draws").fetchall() == kept
 
 
 def test_labels_that_have_changed_since_their_draw_are_counted(path: Path) -> None:
@@ -194,11 +212,14 @@ def test_repeated_ids_are_refused(path: Path) -> None:
 
 
 @pytest.mark.mpc
-def test_a_process_killed_in_the_transaction_has_drawn_nothing(path: Path) -> None:
-    killed = subprocess.run([*WORKER, str(path), "die"], capture_output=True, check=False)
+@pytest.mark.parametrize(("moment", "drawn"), [("check", 0), ("charge", 200)])
+def test_a_process_killed_in_a_transaction_leaves_all_draws_or_none(path: Path, moment: str, drawn: int) -> None:
+    killed = subprocess.run([*WORKER, str(path), moment], capture_output=True, check=False)
     assert killed.returncode == -9
-    assert len(Memo(path)) == 0
-    assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM).shape == (1, 200, 1)
+    book = Book()
+    assert len(Memo(path)) == drawn
+    assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account).shape == (1, 200, 1)
+    assert book.charges == [(1, 0)]
 
 
 @pytest.mark.mpc

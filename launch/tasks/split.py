@@ -18,7 +18,7 @@ from launch.tasks.task import Outlook, Prepared, Task
 from launch.tasks.trial import Size, Trial
 from protocols.schema import Column
 from protocols.split.perturb import LAWS, perturbation
-from protocols.split.plan import COUPLINGS, Plan
+from protocols.split.plan import COUPLINGS, Plan, check_one_shot
 from protocols.split.post import POSTS
 from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
@@ -112,21 +112,21 @@ class SplitTask(Task):
             parties=parties,
         )
         try:
-            if task.plan(1).copies != 1 and task.one_shot:
-                raise job.fail("one_shot", "left out: coupling = 'independent' has two draws a label")
-        except JobError:
-            raise
+            task.plan(1)
         except InputError as error:
             raise JobError(f"{path}: {error}") from None
         return task
 
     def plan(self, rows: int) -> Plan:
-        """All public numbers of a run on `rows` records."""
+        """All public numbers of a run on `rows` records. Raises InputError where its messages would be too large."""
         classes = int(self.label.high) + 1
         law = None if self.law is None else perturbation(self.law, self.epsilon, classes, self.delta)
         chosen = {"cut": _DEFAULT_CUT, **self.choices}
         features = next(party.name for party in self.parties if party.name != self.label_party)
-        return Plan(features, self.label_party, rows=rows, law=law, classes=classes, **chosen)
+        plan = Plan(features, self.label_party, rows=rows, law=law, classes=classes, **chosen)
+        if self.one_shot:
+            check_one_shot(plan)
+        return plan
 
     def facts(self) -> dict[str, str]:
         return {

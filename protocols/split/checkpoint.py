@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,8 @@ class Checkpoints:
         self.folder = folder
         self.job = job
         if folder is not None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _told(folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def positions(self, plan: Plan) -> list[int]:
         """Batch numbers of the checkpoints, newest first; 0, the start, always is one. Raises InputError as `load`."""
@@ -37,18 +41,24 @@ class Checkpoints:
         return [*found, 0]
 
     def save(self, position: int, plan: Plan, state: dict[str, Any]) -> None:
-        """Whole or not at all. Older ones than the last two go, and newer ones, of a run that the peer has left."""
+        """Whole or not at all. Older ones than the last two go, and newer ones, of a run that the peer has left.
+
+        Raises InputError where the folder cannot be written to.
+        """
         if self.folder is None:
             return
+        content = BytesIO()  # torch tells a full disk in many lines
+        torch.save({**state, "job": self._mark(plan)}, content)
         temporary = self.folder / "unfinished"
-        with open(temporary, "wb") as file:
-            torch.save({**state, "job": self._mark(plan)}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        others = self._on_disk()
-        _drop(self.folder, [other for other in others if other > position])
-        temporary.rename(self.folder / _NAME.format(position))
-        _drop(self.folder, [other for other in others if other < position][KEPT - 1 :])
+        with _told(self.folder):
+            with open(temporary, "wb") as file:
+                file.write(content.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            others = self._on_disk()
+            _drop(self.folder, [other for other in others if other > position])
+            temporary.rename(self.folder / _NAME.format(position))
+            _drop(self.folder, [other for other in others if other < position][KEPT - 1 :])
 
     def load(self, position: int, plan: Plan) -> dict[str, Any]:
         """The state saved at `position`. Raises InputError for a damaged file, and for one of another job."""
@@ -71,6 +81,16 @@ class Checkpoints:
 
     def _mark(self, plan: Plan) -> str:
         return hashlib.sha256(f"{plan!r}\n{self.job}".encode()).hexdigest()
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{folder}: no checkpoint can be written ({error.strerror}): make room, and let one job use it"
+        ) from None
 
 
 def _drop(folder: Path, positions: list[int]) -> None:

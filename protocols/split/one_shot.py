@@ -12,11 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from torch import nn
 
-from protocols.split.plan import Plan
+from protocols.split.plan import Plan, check_one_shot
 from protocols.split.sides import FeatureSide, LabelSide
 from protocols.split.train import train
 from smpc.clear import ClearSession
-from smpc.errors import InputError
 from smpc.ring import Integers
 from smpc.session import Session
 from smpc.values import Held
@@ -30,8 +29,7 @@ def train_one_shot(
     step  from -> to    message           the receiver learns
     1     P_L -> P_N    perturbed labels  epsilon for each label; all else P_N does alone
     """
-    if plan.copies != 1:
-        raise InputError("coupling = 'independent' has two draws a label; one message needs coupling = 'coupled'")
+    check_one_shot(plan)
     s.agree("one-shot split learning", plan)
     shape = (1, plan.rows, plan.width)
     sent = s.send(released, to=plan.features, shape=shape, message="perturbed labels")

@@ -17,6 +17,7 @@ from protocols.evaluation import words_of
 from protocols.split.perturb import MAX_CLASSES, Perturbation
 from protocols.split.post import check_post
 from smpc.cast import Cast
+from smpc.engine.frames import MAX_PAYLOAD
 from smpc.errors import InputError, UnprotectedError
 
 COUPLINGS = ("coupled", "independent")
@@ -77,6 +78,7 @@ class Plan:
         if self.law is None and self.coupling == "independent":
             raise InputError("coupling = 'independent' is about two draws: training without a law has none")
         check_post(self.law, self.post, self.bound)
+        _check_fits("a batch's embeddings", (min(self.batch, self.rows), self.cut), 4, "choose a smaller batch")
 
     @property
     def width(self) -> int:
@@ -130,3 +132,17 @@ class Plan:
                 if number >= start:
                     place = (number - epoch * self.batches_an_epoch) * self.batch
                     yield number, order[place : place + self.batch]
+
+
+def check_one_shot(plan: Plan) -> None:
+    """Raises InputError for a plan whose perturbed labels are not one message."""
+    if plan.copies != 1:
+        raise InputError("coupling = 'independent' has two draws a label; one message needs coupling = 'coupled'")
+    _check_fits("perturbed labels", (plan.rows, plan.width), 8, "leave one_shot out")
+
+
+def _check_fits(what: str, shape: tuple[int, ...], item: int, instead: str) -> None:
+    """`item`: bytes of an entry."""
+    size = item * math.prod(shape)
+    if size > MAX_PAYLOAD:
+        raise InputError(f"{what} of shape {shape} take {size} bytes, one message {MAX_PAYLOAD}: {instead}")

@@ -136,12 +136,15 @@ class LabelSide(Side):
         """The AUC of `last`, two classes, estimated from the released values (`auc_of_weights`): it costs no epsilon.
 
         In one epoch each record is scored before it is learnt from. None without noise, for more classes, for a run
-        that was resumed in its last epoch.
+        that was resumed in its last epoch, for values that all say the same.
         """
         if self.plan.law is None or self.plan.width != 1 or np.isnan(self.last).any():
             return None
         values = self.plan.law.unbiased(self.released[-1])[:, 0]
-        return auc_of_weights(values, self.last[:, 0].astype(np.float64))
+        try:
+            return auc_of_weights(values, self.last[:, 0].astype(np.float64))
+        except InputError:  # no pair to compare, which is no reason to lose what was learnt
+            return None
 
     def scores(self, embeddings: Floats32) -> Floats32:
         """Logits of new records, (b, width)."""

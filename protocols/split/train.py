@@ -70,7 +70,7 @@ def _common(s: Session, features: Held[FeatureSide], labels: Held[LabelSide]) ->
     for side in (features, labels):
         positions: Held[Floats] = s.at(side.holder, _call, side, "positions")
         told.append(s.publish(positions, shape=(3,), message="checkpoints"))  # 1, 2
-    return max({int(p) for p in told[0]} & {int(p) for p in told[1]})
+    return max({0} | {int(p) for p in told[0]} & {int(p) for p in told[1]})
 
 
 def _call(side: Side, method: str, *arguments: Any) -> Any:

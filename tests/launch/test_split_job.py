@@ -119,6 +119,17 @@ def test_independent_draws_do_not_fit_one_shot(tmp_path: Path) -> None:
         load_job(write_job(tmp_path, job))
 
 
+def test_messages_that_are_too_large_are_refused_before_any_connection(tmp_path: Path) -> None:
+    task = task_of(tmp_path, batch=1 << 17, cut=1024)
+    assert task.plan(1 << 16).batch == 1 << 17, "of which only so many rows are sent"
+    with pytest.raises(InputError, match=r"embeddings of shape \(65537, 1024\) take .* choose a smaller batch"):
+        task.plan((1 << 16) + 1)
+    once = task_of(tmp_path, one_shot=True)
+    assert once.plan(1 << 25).rows == 1 << 25
+    with pytest.raises(InputError, match=r"perturbed labels of shape \(33554433, 1\) take .* leave one_shot out"):
+        once.plan((1 << 25) + 1)
+
+
 def test_labels_and_codes_that_are_no_whole_numbers_are_told_to_their_owner(tmp_path: Path) -> None:
     task = load_job(write_job(tmp_path, split_job())).task
     write_tables(tmp_path, labels=["0.5", "1"])  # type: ignore[arg-type]  # texts by turns

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from protocols.split.checkpoint import Checkpoints
 from protocols.split.plan import Plan
-from protocols.split.sides import LabelSide
+from protocols.split.sides import FeatureSide, LabelSide, Side
 from protocols.split.train import train
 from smpc import ClearSession, Held, InputError
 from tests.protocols.split.support import CUT, clear_run, draws, feature_side, inputs, labels_of, plan_of
@@ -24,6 +25,7 @@ ROWS = 300
 PLAN = plan_of(ROWS, batch=50, epochs=2, checkpoint=3)  # checkpoints of batches 3, 6, 9, 12
 TENSORS = inputs(ROWS)
 RELEASED = draws(PLAN, labels_of(TENSORS))
+SIDES = {"ann": FeatureSide, "bob": LabelSide}
 
 
 def run(folder: Path, plan: Plan = PLAN, job: str = "", head: nn.Module | None = None) -> Any:
@@ -150,3 +152,40 @@ def test_nothing_is_kept_without_a_folder() -> None:
     clear_run(PLAN, TENSORS, RELEASED)
     with pytest.raises(InputError, match="none is kept"):
         Checkpoints().load(3, PLAN)
+
+
+def no_room(*arguments: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_one_line_and_what_was_kept_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(3, PLAN, {})
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(InputError, match=r"no checkpoint can be written \(No space left on device\): make room"):
+        checkpoints.save(6, PLAN, {})
+    assert names(tmp_path) == [3]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_torch_does_not_tell_of_a_full_disk_in_its_own_words(tmp_path: Path) -> None:
+    (tmp_path / "unfinished").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"\(No space left on device\)") as told:
+        Checkpoints(tmp_path).save(3, PLAN, {"network": {"weights": torch.zeros(1 << 16)}})
+    assert "\n" not in str(told.value)
+
+
+def test_a_file_in_the_folders_place_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "place").write_text("mine")
+    with pytest.raises(InputError, match=r"place: no checkpoint can be written \(File exists\)"):
+        Checkpoints(tmp_path / "place")
+
+
+@pytest.mark.parametrize("liar", ["ann", "bob"])
+def test_a_peer_that_leaves_out_the_start_cannot_stop_the_other_in_its_own_words(tmp_path: Path, liar: str) -> None:
+    """Without a checkpoint in common, not even the start, they begin anew."""
+    run(tmp_path)
+    real = Side.positions
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Side, "positions", lambda side: np.full(3, 7.0) if isinstance(side, SIDES[liar]) else real(side))
+        assert len(run(tmp_path).transcript.messages) == 2 + 2 * PLAN.total_batches

@@ -338,3 +338,10 @@ def test_predictions_are_of_the_trained_network() -> None:
     expected = run.labels.network(torch.from_numpy(embeddings)).detach().numpy()
     assert np.array_equal(value_of(logits), expected)
     assert module.__doc__ and run.labels.network.training
+
+
+def test_labels_that_all_say_the_same_end_no_job_after_its_training() -> None:
+    """At epsilon 50 randomised response of ones is ones, and has no pair of a positive and a negative."""
+    plan = plan_of(40, "discrete", 50)
+    run = clear_run(plan, inputs(40), draws(plan, np.ones(40, dtype=np.int64)))
+    assert run.labels.private_auc() is None

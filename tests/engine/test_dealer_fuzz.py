@@ -80,7 +80,7 @@ def test_any_request_is_answered_within_the_limits_or_refused_by_name(request: d
     except PeerError as error:
         event("refused")
         line = str(error)
-        assert line.startswith("p0: request 0: ") and line.isprintable() and len(line) <= 500
+        assert line.startswith(("p0: request 0: ", "p0: 'request' ")) and line.isprintable() and len(line) <= 500
         return
     event(f"answered {request['kind']}")
     assert sum(array.nbytes for _, array in answers) <= 8 * ELEMENTS

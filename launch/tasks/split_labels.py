@@ -39,6 +39,13 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
             "drawn stays",
             file=sys.stderr,
         )
+    new, others = memo.strangers(ids)
+    if new and others:
+        print(
+            f"{spec.name}: {new} ids of {spec.id} are new to {memo.path.name}, which has draws of {others} others; "
+            "the same people under other ids would cost epsilon again, which no ledger sees",
+            file=sys.stderr,
+        )
     if spec.ledger is not None:
         account = _account(spec, spec.ledger, row, task.job)
         account.check(*memo.due(ids, plan.law, copies=plan.copies, account=account))

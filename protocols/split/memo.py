@@ -127,6 +127,16 @@ class Memo:
                             changed.add(record)
         return len(changed)
 
+    def strangers(self, ids: Sequence[str]) -> tuple[int, int]:
+        """How many of these records have no draw, and how many records that have one are none of these."""
+        if is_absent(self.path):
+            return len(ids), 0
+        file = MemoFile(self.path)
+        with file.transaction() as db:
+            kept = {record for (record,) in db.execute("SELECT DISTINCT record FROM draws")}
+        here = {file.record(identifier) for identifier in ids}
+        return len(here - kept), len(kept - here)
+
     def spent(self) -> Cost:
         """The largest (epsilon, delta) of any record so far, each by itself: sums over its draws."""
         if is_absent(self.path):

@@ -304,6 +304,23 @@ def test_only_the_owner_is_told_that_labels_have_changed_since_they_were_drawn(t
     assert np.array_equal(released_to(task), first)
 
 
+def test_only_the_owner_is_told_of_people_who_may_be_others_under_new_ids(tmp_path: Path, capsys: Any) -> None:
+    """As no ledger can see it: each record has one draw."""
+    write_tables(tmp_path)
+    ledger = book(tmp_path)
+    released_to(task_of(tmp_path))
+    head, *rows = (tmp_path / "b.csv").read_text().splitlines()
+    (tmp_path / "b.csv").write_text("\n".join([head, *rows, "777,1"]) + "\n")
+    released_to(task_of(tmp_path), ROWS + 1)
+    assert capsys.readouterr().err == "", "more people, and those who were there"
+    others(tmp_path / "b.csv")
+    facts = task_of(tmp_path).prepare("b").facts
+    assert capsys.readouterr().err.startswith(
+        "b: 121 ids of person are new to b.csv.y.memo, which has draws of 121 others; the same people"
+    )
+    assert facts == {"rows": str(ROWS + 1)} and charged(ledger) == (1, 0, 1)
+
+
 @pytest.mark.parametrize("me", ["a", "b"])
 def test_checkpoints_of_another_job_or_other_people_are_told_before_any_connection(tmp_path: Path, me: str) -> None:
     write_tables(tmp_path)

@@ -182,6 +182,17 @@ def test_labels_that_have_changed_since_their_draw_are_counted(path: Path) -> No
     assert memo.changed(IDS, now, LAPLACE) == 7, "their draws stay"
 
 
+def test_records_without_a_draw_and_draws_without_a_record_are_counted(path: Path) -> None:
+    memo = Memo(path)
+    assert memo.strangers(IDS) == (200, 0) and not path.exists()
+    memo.draw(IDS[:150], LABELS[:150], LAPLACE, RANDOM, copies=2)
+    memo.draw(IDS[:50], LABELS[:50], HALF, RANDOM)
+    assert memo.strangers(IDS) == (50, 0)
+    assert memo.strangers(IDS[140:]) == (50, 140)
+    assert memo.strangers(IDS[:10]) == (0, 140)
+    assert memo.strangers([f"{i}.0" for i in IDS]) == (200, 150)
+
+
 def test_draws_are_kept_under_texts_that_stay(path: Path) -> None:
     """A word changed here, and memos of older programs would be drawn again."""
     laws = {

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 RUN = $(BIN)/python
 
-.PHONY: demo test test-long lint docs bench check-system clean
+.PHONY: demo test test-long lint docs performance check-system clean
 
 demo: $(VENV)/.demo
 	rm -rf demo-out
@@ -27,14 +27,8 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/.dev
-	$(RUN) -m tests.bench.products
-	$(RUN) -m tests.bench.bench_samplers
-	$(RUN) -m tests.bench.bench_joint_noise
-	$(RUN) -m tests.bench.bench_split
-	$(RUN) -m tests.bench.bench_data_release
-	$(RUN) -m tests.bench.bench_bgn
-	$(RUN) -m tests.bench.bench_ballots 2000
+performance: $(VENV)/.dev
+	$(RUN) -m tests.bench.performance
 
 check-system:
 	@sh ./check-system.sh $(PYTHON)

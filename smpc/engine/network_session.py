@@ -21,10 +21,7 @@ T = TypeVar("T")
 
 
 class NetworkSession(Session):
-    """One participant's part of a job. How values are shared, multiplied and opened is left to the backends.
-
-    `published`: all public values so far, in order; a text branches on nothing else.
-    """
+    """One participant's part of a job. How values are shared, multiplied and opened is left to the backends."""
 
     def __init__(
         self, cast: Cast, network: Network, agreement: Agreement, *, random: RandomWords | None = None
@@ -37,7 +34,13 @@ class NetworkSession(Session):
         self._agreement = agreement
         self._own_random = random or SecureRandom()
         self._tosses = 0
-        self.published: list[npt.NDArray[np.float64]] = []
+        # Bytes, not arrays: these would lie between large freed ones, which the C heap could not use again.
+        self._published: list[tuple[tuple[int, ...], bytes]] = []
+
+    @property
+    def published(self) -> list[npt.NDArray[np.float64]]:
+        """All public values so far, in order; a text branches on nothing else."""
+        return [np.frombuffer(data).reshape(shape) for shape, data in self._published]
 
     def report(self) -> CostReport:
         """The costs so far; handshake bytes are counted apart."""
@@ -103,7 +106,7 @@ class NetworkSession(Session):
                     self.network.send(name, message, value)
         else:
             value = self.network.receive(held.holder, message, np.float64, shape)
-        self.published.append(value)
+        self._published.append((shape, value.tobytes()))
         return np.array(value, dtype=np.float64)
 
 

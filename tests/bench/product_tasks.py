@@ -34,7 +34,7 @@ class ProductTask:
 
 
 TASKS = (
-    *(ProductTask(f"T1 inner product, n = {rows:,}", rows, (1, 1)) for rows in (10_000, 100_000, 1_000_000)),
+    *(ProductTask(f"T1 inner product, n = {rows:,}", rows, (1, 1)) for rows in (100, 10_000, 100_000, 1_000_000)),
     ProductTask("T2 X'Y, n = 100,000, 10 x 10", 100_000, (10, 10)),
     ProductTask("T3 Gram, n = 100,000, 3 x 5", 100_000, (5, 5, 5)),
 )

@@ -26,6 +26,7 @@ from tests.bench.barrier import together
 from tests.bench.product_tasks import TASKS, ProductTask
 from tests.bench.stock_products import StockProduct
 from tests.bench.stock_products import measure as measure_stock
+from tests.bench.text import aligned, spread
 
 BITS = 16
 
@@ -46,10 +47,13 @@ class PartyTimes:
 
 @dataclass(frozen=True)
 class OwnProduct:
-    """Medians over repetitions. `link_seconds`: the same bytes through the same sockets; `product_seconds`: one
-    integer matrix product of this size."""
+    """Medians over repetitions, and all totals.
+
+    `link_seconds`: the same bytes through the same sockets; `product_seconds`: one integer matrix product of this size.
+    """
 
     total_seconds: float
+    totals: list[float]
     dealer_seconds: float
     online_seconds: float
     sent_bytes: int
@@ -149,8 +153,10 @@ def _summary(task: ProductTask, runs: Mapping[str, Any]) -> OwnProduct:
     error = max(
         float(np.abs(got - want).max()) for run in runs.values() for got, want in zip(run[1], task.exact(), strict=True)
     )
+    totals = [max(t.total for t in turn) for turn in zip(*times, strict=True)]
     return OwnProduct(
-        total_seconds=median(max(t.total for t in turn) for turn in zip(*times, strict=True)),
+        total_seconds=median(totals),
+        totals=totals,
         dealer_seconds=median(max(t.dealer for t in turn) for turn in zip(*times, strict=True)),
         online_seconds=median(max(t.online for t in turn) for turn in zip(*times, strict=True)),
         sent_bytes=max(t.bytes_sent for turn in times for t in turn),
@@ -162,28 +168,30 @@ def _summary(task: ProductTask, runs: Mapping[str, Any]) -> OwnProduct:
 
 def report(own: Mapping[str, OwnProduct], stock: Mapping[str, StockProduct]) -> str:
     times = ["task", "total ms", "online ms", "dealer ms", "stock ms", "stock / ours"]
-    lines = [[*times, "MB", "ours / stock", "bytes / n d 8 (K-1)", "online / limit", "error", "stock"]]
+    lines = [
+        [*times, "MB", "of stock's MB", "bytes / n d 8 (K-1)", "online / limit", "total / product", "error", "stock's"]
+    ]
     for task in TASKS:
         mine, theirs = own[task.name], stock[task.name]
         ideal = task.rows * max(task.widths) * 8 * (len(task.widths) - 1)
         lines.append(
             [
                 task.name,
-                f"{1e3 * mine.total_seconds:.2f}",
+                spread([1e3 * seconds for seconds in mine.totals]),
                 f"{1e3 * mine.online_seconds:.2f}",
                 f"{1e3 * mine.dealer_seconds:.2f}",
-                f"{1e3 * theirs.seconds:.1f}",
+                spread([1e3 * seconds for seconds in theirs.repetitions], 1),
                 f"{theirs.seconds / mine.total_seconds:.1f}",
                 f"{mine.sent_bytes / 1e6:.2f}",
                 f"{mine.sent_bytes / max(theirs.sent_bytes):.2f}",
                 f"{mine.sent_bytes / ideal:.4f}",
                 f"{mine.online_seconds / max(mine.link_seconds, mine.product_seconds):.2f}",
+                f"{mine.total_seconds / mine.product_seconds:.1f}",
                 f"{mine.max_error:.1g}",
                 f"{theirs.max_error:.1g}",
             ]
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines)
+    return aligned(lines)
 
 
 def main() -> None:

@@ -1,0 +1,50 @@
+"""On the bgn backend the sockets count what the formulas say, for 2 to 5 parties in every mode."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from launch.pool import Pool
+from protocols.functional.plan import Plan
+from protocols.functional.protocol import fit
+from protocols.schema import Schema
+from smpc.bgn.dlog import WINDOW
+from smpc.bgn.forecast import BgnForecast
+from smpc.bgn.modes import Keys
+from smpc.cast import Cast
+from smpc.values import Held
+from tests.bgn.tasks import bgn
+from tests.support import held, schema, tables
+
+NAMES = ("p0", "p1", "p2", "p3", "p4")
+MODES = (Keys("pair"), Keys("threshold", 2), Keys("linear"))
+
+
+def plan_of(of: Schema) -> Plan:
+    return Plan.make(of, epsilon=Fraction(1), noise="shares", room=WINDOW)
+
+
+def counted(pool_session: Any, of: Schema, values: Any, keys: Keys) -> dict[str, int]:
+    s = bgn(pool_session, keys)
+    before = s.network.sent_on_purpose()
+    fit(s, held(s, values), plan_of(of))
+    after = s.network.sent_on_purpose()
+    return {name: after[name] - before[name] for name in after}
+
+
+@pytest.mark.mpc
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_sockets_count_what_is_forecast(count: int) -> None:
+    names = NAMES[:count]
+    of = schema(12, {name: 1 + i % 2 for i, name in enumerate(names)}, "p1")
+    with Pool(Cast(names, dealer=None)) as pool:
+        for keys in MODES:
+            found = pool.run(counted, of=of, values=tables(of), keys=keys)
+            session = BgnForecast(Cast(names, dealer=None), keys)
+            fit(session, {party: Held(party) for party in names}, plan_of(of))
+            assert sum(session.bytes.values()) > 0
+            for sender, routes in found.items():
+                assert routes == {to: session.bytes.get((sender, to), 0) for to in routes}, (keys, sender)

@@ -64,7 +64,8 @@ class Memo:
         """Perturbed labels of the records, (copies, n, width): stored ones where there are, else drawn and stored.
 
         The account is charged with what it lacks of the cost of the record that has cost most, whoever paid for it so
-        far; if it refuses, nothing was drawn. Raises InputError for an id that comes twice.
+        far; if it refuses, nothing was drawn. Where another job spends the rest just then, draws are kept, to be
+        charged by who uses them first, and none is returned. Raises InputError for an id that comes twice.
         """
         _check_ids(ids, labels)
         fresh = law.draw(np.tile(labels, copies), random).reshape(copies, len(ids), law.width)

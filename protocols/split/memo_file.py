@@ -118,10 +118,14 @@ def _make(path: Path) -> None:
         begun.unlink()
         return
     key = os.urandom(KEY_BYTES)
-    with os.fdopen(handle, "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(handle)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(handle)
+    except OSError as error:
+        begun.unlink()
+        raise MemoError(f"{begun}: {error.strerror}: make room") from None
     nonce = os.urandom(NONCE_BYTES)
     check = nonce + AESGCM(hmac.digest(key, b"value", "sha256")).encrypt(nonce, b"", _CHECK)
     with _transaction(path) as db:

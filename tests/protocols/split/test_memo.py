@@ -356,6 +356,18 @@ def test_wherever_making_a_memo_stops_no_draw_is_lost(path: Path, moment: str, m
     assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM).shape == (1, 200, 1)
 
 
+def test_a_full_disk_for_the_key_is_one_line_and_stands_in_nobodys_way(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(MemoError, match="No space left on device: make room"):
+        patch.setattr(memo_file.os, "fsync", full)
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    assert Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM).shape == (1, 200, 1)
+
+
 def test_who_makes_a_memo_that_another_has_made_meanwhile_uses_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
     with monkeypatch.context() as patch:

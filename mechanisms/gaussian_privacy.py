@@ -32,6 +32,7 @@ from mechanisms.enclosure import ball, upper
 
 _PRECISION = 256
 _TAIL_BITS = 100  # t is about 2^-100
+_LEAST_BITS = 1000  # no delta is told to be less than 2^-1000
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def continuous_delta(epsilon: Fraction, mu_squared: Fraction) -> Fraction:
     """An upper bound, within 2^-180, of delta(epsilon, mu) for continuous Gaussian noise."""
     with ctx.workprec(_PRECISION):
         mu, loss = ball(mu_squared).sqrt(), ball(epsilon)
-        return upper(_phi(mu / 2 - loss / mu) - loss.exp() * _phi(-mu / 2 - loss / mu))
+        exact = _phi(mu / 2 - loss / mu) - loss.exp() * _phi(-mu / 2 - loss / mu)
+        return upper(exact + arb(2) ** -_LEAST_BITS)  # a bound of 2^(-10^17) would be a number of 10^17 bits
 
 
 def _phi(x: arb) -> arb:

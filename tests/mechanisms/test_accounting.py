@@ -191,3 +191,11 @@ def test_refuses_to_compose_nothing_or_gaussians_without_delta() -> None:
         compose([GaussianLoss(Fraction(1), Fraction(1), 1)])
     with pytest.raises(ValueError, match="l1=0"):
         calibration.laplace(Sensitivity(0, 0), Fraction(1))
+
+
+def test_noise_that_hides_everything_costs_no_time() -> None:
+    """A delta far below 2^-1000 is rounded up: as a fraction it would have as many bits as its exponent says."""
+    found = continuous_delta(Fraction(1), Fraction(1, 10**7))
+    assert 0 < found <= Fraction(1, 2**999) and found.denominator.bit_length() < 2000
+    spent = compose([GaussianLoss(Fraction(1), Fraction(2**100), 1)], Fraction(1, 10**5))
+    assert 0 < spent.epsilon < Fraction(1, 10**9)

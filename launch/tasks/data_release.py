@@ -19,6 +19,7 @@ from launch.tasks.trial import Trial
 from protocols.data_release import protocol as data_release
 from protocols.data_release.mixing_rows import RULES
 from protocols.data_release.plan import METHODS, RANGES, SENSITIVITIES, SIGMAS, ReleasePlan
+from protocols.data_release.released_data import ONES
 from protocols.data_release.released_file import to_parquet
 from protocols.functional.options import Options
 from protocols.functional.plan import Plan
@@ -59,6 +60,8 @@ class ReleaseTask(Task):
     def read(cls, path: Path, top: Fields, job: Fields) -> ReleaseTask:
         holder, label, parties = read_label(top, read_parties(path, top))
         names = [party.name for party in parties]
+        if any(column.name == ONES for party in parties for column in party.columns):
+            raise JobError(f"{path}: {ONES} is what released files call their column of ones; rename the column")
         method = job.text("method", "rmgm", among=(*METHODS, _GRAM))
         given = next((key for key in _OWN_CHOICES if job.has(key)), None)
         if method == _GRAM and (given or top.has("ranges")):

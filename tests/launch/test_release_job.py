@@ -148,6 +148,13 @@ def test_everything_is_known_before_a_run(tmp_path: Path, method: str) -> None:
     assert outlook.guarantee.worst(1).delta == Fraction(1, 10**5)
 
 
+def test_a_column_that_no_released_file_could_hold_is_refused_before_it_costs_anything(tmp_path: Path) -> None:
+    path = job_with(tmp_path)
+    path.write_text(path.read_text().replace('"u"', '"(ones)"'))
+    with pytest.raises(JobError, match=r"job.toml: \(ones\) is what released files call their column of ones; rename"):
+        load_job(path)
+
+
 # who failed a toss
 
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from launch.jobfile.endpoints import NAME, NAME_RULE
+from smpc.engine.tls import check_private
 from smpc.errors import InputError
 
 KEY_BYTES = 32
@@ -107,6 +108,7 @@ def _hex(text: str) -> bytes:
 
 def _read(path: Path, command: str) -> bytes:
     try:
+        check_private(path)
         data = path.read_bytes()
     except OSError as error:
         raise InputError(

@@ -21,6 +21,8 @@ def explain(path: Path, rows: int | None) -> str:
     size = f"{rows:,} rows, " if rows else ""
     lines = [f"{job.name}: {job.protocol}, {size}{len(job.task.parties)} parties", "", *_who(job), ""]
     lines += [*_steps(outlook.table), "", str(outlook.guarantee), ""]
+    if outlook.noise:
+        lines += [outlook.noise, ""]
     names = [endpoint.name for endpoint in job.participants]
     width = max(map(len, names))
     lines.append(f"bytes that will be sent, handshake apart{outlook.supposed and f', if {outlook.supposed}'}:")
@@ -28,12 +30,20 @@ def explain(path: Path, rows: int | None) -> str:
         routes = ((to, count) for (sender, to), count in outlook.forecast.bytes.items() if sender == name and count)
         told = ", ".join(f"{to} {count / 1000:,.1f} kB" for to, count in routes)
         lines.append(f"  {name:<{width}}  {outlook.forecast.sent(name) / 1000:>12,.1f} kB  {told}")
+    absent = [party for party in _tables(job) if not party.table.exists()]
+    if absent:
+        lines += ["", "not checked, for it is not on this machine:"]
+        lines += [f"  {party.table} of {party.name}" for party in absent]
     return "\n".join(lines)
+
+
+def _tables(job: Job) -> list[PartySpec]:
+    return [party for party in job.task.parties if isinstance(party, PartySpec)]
 
 
 def _count(job: Job, rows: int | None) -> int:
     """The rows of the tables on this machine, each checked as a run checks it; `rows` where there is none."""
-    tables = [party for party in job.task.parties if isinstance(party, PartySpec)]
+    tables = _tables(job)
     found = {party.name: int(job.task.prepare(party.name).facts["rows"]) for party in tables if party.table.exists()}
     counts = set(found.values()) | ({rows} if rows is not None else set())
     if len(counts) > 1:

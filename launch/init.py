@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launch.jobfile.endpoints import NAME, NAME_RULE
-from launch.tables.files import column_names
+from launch.tables.files import check_columns, column_names
 from smpc.errors import InputError
 
 _HEAD = """\
@@ -77,10 +77,8 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
     for number, (name, table) in enumerate(tables.items()):
         if not NAME.fullmatch(name):
             raise InputError(f"--party {name}={table}: a name has {NAME_RULE}")
+        check_columns(Path(table), [identifier, *([column] if name == holder else [])])
         names = column_names(Path(table))
-        for wanted in [identifier, *([column] if name == holder else [])]:
-            if wanted not in names:
-                raise InputError(f"{table}: has no column {wanted!r}; it has {', '.join(names[:10])}")
         text += _PARTY.format(
             name=_quoted(name),
             table=_quoted(_relative(Path(table), path)),

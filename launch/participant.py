@@ -17,7 +17,7 @@ from launch.trace import trace_json
 from smpc.engine.dealer import Dealer
 from smpc.engine.recorder import Recorder
 from smpc.engine.start import join
-from smpc.engine.tls import Address, Identity, fingerprint
+from smpc.engine.tls import Address, Contexts, Identity, fingerprint
 from smpc.errors import InputError
 
 
@@ -66,14 +66,15 @@ def take_part(
         me, cast = identity.name, job.cast
         check_excluded(job.path, job.task.parties)
         mine = job.task.prepare(me)
-        progress.say(f"{me}: waiting for the others")
+        contexts, door = Contexts(identity, endpoints.certificates), listener()
+        others = ", ".join(name for name in cast.everyone if name != me)
+        progress.say(f"waiting for {others} (up to {job.start_deadline:g} s)")
         recorder = Recorder(me) if trace else None
         network, agreement = join(
             cast,
-            identity,
+            contexts,
             endpoints.addresses,
-            endpoints.certificates,
-            listener(),
+            door,
             {**job.public_facts(), **endpoints.public_facts(), **mine.facts, "software": "sharewise 0.1"},
             deadline=job.deadline,
             start_deadline=job.start_deadline,
@@ -90,4 +91,4 @@ def take_part(
         if recorder is not None:
             files[TRACE] = trace_json(recorder, cast.everyone)
         write_folder(out, files)
-    progress.say(f"{me}: done")
+    progress.say(f"done, results are in {out}")

@@ -23,7 +23,7 @@ from launch.keys import make_keys
 from smpc.cast import Cast
 from smpc.engine.dealer import Dealer
 from smpc.engine.start import join
-from smpc.engine.tls import Identity, listen
+from smpc.engine.tls import Contexts, Identity, listen
 from smpc.errors import PeerError, SmpcError
 
 Task = Callable[..., Any]
@@ -131,7 +131,14 @@ def _serve(
     frames: list[Any] = []
     tap = (lambda *event: frames.append(event)) if record else None
     network, agreement = join(
-        cast, identity, addresses, certificates, listener, {}, deadline=deadline, start_deadline=60.0, tap=tap
+        cast,
+        Contexts(identity, certificates),
+        addresses,
+        listener,
+        {},
+        deadline=deadline,
+        start_deadline=60.0,
+        tap=tap,
     )
     if identity.name == cast.dealer:
         with contextlib.suppress(PeerError), network:  # a failed task ends the pool; the caller is told by the others

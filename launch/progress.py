@@ -25,8 +25,11 @@ class Progress:
         self._terminal = pipe is None and sys.stderr.isatty()
 
     def say(self, phase: str) -> None:
-        """Tell a phase that has no rows or bytes."""
-        self._tell(phase, 0, 0, 0)
+        """Tell a phase that has no rows or bytes: a line that stays."""
+        if self._pipe is None:
+            print(f"{self._name}: {phase}", file=sys.stderr, flush=True)
+        else:
+            self._tell(phase, 0, 0, 0)
 
     @contextmanager
     def watch(self, network: Network) -> Iterator[None]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from launch.noise_share import noise_line
 from mechanisms.guarantee import Guarantee
 
 
@@ -20,6 +21,8 @@ def summary(out: Path) -> str:
     lines += [f"  {name:<{width}}  {value: .6g}" for name, value in coefficients.items()]
     if coefficients:
         lines.append("")
+    if "noise_standard_deviation" in model:
+        lines += [noise_line(model["noise_standard_deviation"], model["rows"]), ""]
     lines += [str(guarantee), "", costs(json.loads((out / "cost.json").read_text())["participants"])]
     return "\n".join(lines)
 

@@ -23,7 +23,7 @@ from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
-from smpc.engine.tls import Identity, listen
+from smpc.engine.tls import Contexts, Identity, listen
 from smpc.ring import Integers
 
 Work = Callable[[Network, Agreement], Any]
@@ -70,9 +70,8 @@ class Participants:
             log = self.frames[name]
             return join(
                 cast,
-                Identity(name, *keys(name)),
+                Contexts(Identity(name, *keys(name)), certificates),
                 addresses,
-                certificates,
                 listeners[name],
                 (facts or {}).get(name, {}),
                 deadline=deadline,

@@ -112,8 +112,10 @@ def read_columns(where: str, table: Any, *, categories: bool = False) -> tuple[C
         except InputError as error:
             raise JobError(f"{where}: {error}") from None
         except (ValueError, OverflowError):
+            texts = "; of a column of text, all values it can have, in quotes" if categories else ""
             raise JobError(
                 f"{where}: {name} = {shown(bounds)} must be [low, high], two numbers: the public bounds of its values"
+                f"{texts}"
             ) from None
     return tuple(columns)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from launch.noise_share import TOO_MUCH, noise_line
 from launch.report.charts import coefficients
 from launch.report.markup import Markup, element, facts, figure, join, table
 from launch.report.results import Results
@@ -48,6 +49,11 @@ def _parts(model: Mapping[str, Any]) -> Iterator[Markup]:
         yield table("Coefficients", ("column", "coefficient"), [(n, f"{v:.6g}") for n, v in values.items()])
     else:
         yield element("p", "These files hold no coefficients.")
+    noise, rows = model.get("noise_standard_deviation"), model.get("rows")
+    if isinstance(noise, float) and isinstance(rows, int) and rows > 0:
+        yield element(
+            "p", f"{noise_line(noise, rows).capitalize()}.", class_="warning" if noise / rows > TOO_MUCH else ""
+        )
     if model.get("indefinite"):
         text = f"The noise had left the objective without a minimum in {model['indefinite']} directions before repair."
         yield element("p", f"{text} More rows or a larger epsilon make a better model.", class_="warning")

@@ -83,7 +83,7 @@ def _csv_options() -> dict[str, Any]:
 
 def _unreadable(path: Path, error: Exception) -> TableError:
     if isinstance(error, FileNotFoundError):
-        return TableError(f"{path}: does not exist; the job file's `table` names it")
+        return TableError(f"{path}: does not exist; correct its name")
     reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
     if "Empty CSV" in reason:
         return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
@@ -91,8 +91,8 @@ def _unreadable(path: Path, error: Exception) -> TableError:
     if odd:  # the rest of the reason is the row itself
         row, expected, got = odd.groups()
         return TableError(
-            f"{path}: line {row} has {got} values, the first line {expected}; commas separate them, a decimal comma "
-            "makes two of one"
+            f"{path}: line {row} has {got} values, the first line {expected}; "
+            f"{_semicolons(path) or 'commas separate them, a decimal comma makes two of one'}"
         )
     if "straddl" in reason:
         return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")
@@ -102,13 +102,24 @@ def _unreadable(path: Path, error: Exception) -> TableError:
     return TableError(f"{path}: cannot be read as a table ({known}); is it CSV with commas, or Parquet?")
 
 
+def _semicolons(path: Path) -> str:
+    """What to do about a table of the kind that spreadsheets write where the comma is the decimal sign."""
+    with open(path, "rb") as raw:
+        first = raw.readline(_BLOCK)
+    separated = b";" in first and b"," not in first
+    return "semicolons separate its columns: save it with commas, and numbers with decimal points" if separated else ""
+
+
 def check_columns(path: Path, names: Sequence[str]) -> None:
     """Raises TableError unless the table has every one of these columns once."""
     found = column_names(path)
     for name in names:
         if found.count(name) != 1:
             problem = "is missing" if name not in found else "appears twice"
-            hint = "; commas must separate its columns" if len(found) == 1 else ""
+            alike = [other for other in found if other.lower() == name.lower() != other]
+            hint = f"; is {shown(alike[0])} meant?" if alike and name not in found else ""
+            if len(found) == 1:
+                hint = f"; {_semicolons(path) or 'commas must separate its columns'}"
             listed = ", ".join(shown(other) for other in found[:10])
             more = f" and {len(found) - 10} more" if len(found) > 10 else ""
             raise TableError(f"{path}: column {name!r} {problem}; the table has {listed}{more}{hint}")

@@ -11,6 +11,7 @@ from launch.backend import BACKEND_KEYS, Backend
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import OPTION_KEYS, option_facts, read_budgets, read_epsilon, read_options
 from launch.jobfile.parties import PartySpec, column_facts, features_of, read_label, read_parties
+from launch.noise_share import noise_line
 from launch.outputs import cost_json, model_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
@@ -158,7 +159,8 @@ class FunctionalTask(Task):
                     f"noise = {plan.noise!r}: no table of its steps on backend = 'bgn' here, see docs/protocols/bgn.md"
                 )
             table = self.backend.keys.table
-        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
+        noise = noise_line(plan.noise_deviation, rows)
+        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan), noise=noise)
 
     def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
         from launch.tasks.functional_trial import FunctionalTrial

@@ -23,13 +23,14 @@ from smpc.forecast import Forecast
 class Outlook:
     """What is known of a run before it starts. `table` has the docstring of the protocol's text.
 
-    `supposed`: what the forecast takes for granted, if anything that only the run decides.
+    `supposed`: what the forecast takes for granted, if anything that only the run decides. `noise`: how much it is.
     """
 
     table: str
     guarantee: Guarantee
     forecast: Forecast
     supposed: str = ""
+    noise: str = ""
 
 
 @dataclass(frozen=True)

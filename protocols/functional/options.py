@@ -70,7 +70,9 @@ class Options:
             "laplace",
             False,
         ):
-            raise InputError("weights = 'balanced' needs sensitivity = 'tight', mechanism = 'laplace', and no budgets")
+            raise InputError(
+                "weights = 'balanced' needs sensitivity = 'tight', mechanism = 'laplace', no budgets; or leave it out"
+            )
         if self.expansion == "chebyshev" and (self.loss != "logistic" or self.sensitivity == "paper"):
             raise InputError("expansion = 'chebyshev' is for loss = 'logistic' with sensitivity = 'tight'")
         if (self.mechanism == "gaussian") != (self.delta is not None):

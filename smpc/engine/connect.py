@@ -90,11 +90,13 @@ def connect_all(
             connection.close()
         name = next((name for name in missing if name in wrong), missing[0])
         host, port = addresses[name]
+        rest = ", ".join(other for other in missing if other != name)
         reason = wrong.get(name, "did not answer")
         if name in order[rank + 1 :]:
             reason = f"did not connect{f', {next(iter(callers))}' if callers else ''}"
         raise PeerError(
             f"{name} ({host} port {port}) {reason}; start it, or correct the job file ({seconds:g} s passed)"
+            f"{f'; missing, too: {rest}' if rest else ''}"
         )
     return found
 

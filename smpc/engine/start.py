@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from pathlib import Path
 
 from smpc.cast import Cast
 from smpc.engine.connect import connect_all
@@ -12,16 +11,15 @@ from smpc.engine.handshake import Agreement, shake_hands
 from smpc.engine.link import Link
 from smpc.engine.network import Network, Tap
 from smpc.engine.recorder import Recorder
-from smpc.engine.tls import Address, Contexts, Identity
+from smpc.engine.tls import Address, Contexts
 
 PATIENCE = 3600.0  # seconds, for a peer that is alive and does not do what is due, its goodbye included
 
 
 def join(
     cast: Cast,
-    identity: Identity,
+    contexts: Contexts,
     addresses: Mapping[str, Address],
-    certificates: Mapping[str, Path],
     listener: socket.socket,
     facts: Mapping[str, str],
     *,
@@ -34,12 +32,11 @@ def join(
 
     `facts` are public and must be equal wherever two participants state the same key. `listener` is taken over.
     """
-    contexts = Contexts(identity, certificates)
-    connections = connect_all(contexts, cast.everyone, identity.name, addresses, listener, start_deadline)
+    connections = connect_all(contexts, cast.everyone, contexts.me, addresses, listener, start_deadline)
     links = {name: Link(name, connection) for name, connection in connections.items()}
     # whoever sends heartbeats has found everybody: its hello is due at once
     network = Network(
-        identity.name, cast.everyone, links, deadline=deadline, patience=deadline, tap=tap, recorder=recorder
+        contexts.me, cast.everyone, links, deadline=deadline, patience=deadline, tap=tap, recorder=recorder
     )
     try:
         agreement = shake_hands(network, facts)

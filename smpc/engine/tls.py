@@ -45,10 +45,18 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(certificate_der(path)).hexdigest()
 
 
+def check_private(key: Path) -> None:
+    """Raises InputError for a file with a secret that others than its owner may read; none for one that is absent."""
+    mode = key.stat().st_mode if key.exists() else 0
+    if mode & 0o077:
+        raise InputError(f"key {key}: others on this host can read it (mode {mode & 0o777:o}); chmod 600 {key}")
+
+
 class Contexts:
     """The two TLS contexts of one participant, trusting exactly the pinned certificates."""
 
     def __init__(self, identity: Identity, certificates: Mapping[str, Path]) -> None:
+        self.me = identity.name
         self.names = {certificate_der(path): name for name, path in certificates.items()}
         self.server = self._context(ssl.PROTOCOL_TLS_SERVER, identity)
         self.client = self._context(ssl.PROTOCOL_TLS_CLIENT, identity)
@@ -59,6 +67,7 @@ class Contexts:
         context.check_hostname = False  # the certificate itself is pinned, not a host name
         context.verify_mode = ssl.CERT_REQUIRED
         context.options |= ssl.OP_NO_TICKET
+        check_private(identity.key)
         try:
             context.load_cert_chain(identity.certificate, identity.key, password="")  # or OpenSSL asks for one
         except FileNotFoundError:

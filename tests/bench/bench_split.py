@@ -33,7 +33,7 @@ from protocols.split.train import released_values, train
 from smpc import Held
 from smpc.engine.session import CryptenSession
 from smpc.engine.start import join
-from smpc.engine.tls import Identity, listen
+from smpc.engine.tls import Contexts, Identity, listen
 
 NAMES = ("ann", "bob")
 PORT = 17_843
@@ -97,7 +97,7 @@ def party(me: str, folder: Path, hosts: list[str], rows: int, repeats: int) -> N
     certificates = {name: folder / f"{name}.crt" for name in NAMES}
     identity = Identity(me, folder / f"{me}.key", certificates[me])
     network, agreement = join(
-        cast, identity, addresses, certificates, listen(addresses[me]), {}, deadline=60, start_deadline=60
+        cast, Contexts(identity, certificates), addresses, listen(addresses[me]), {}, deadline=60, start_deadline=60
     )
     with network:
         s = CryptenSession(cast, network, agreement)

@@ -21,7 +21,7 @@ from smpc.engine.dealer import Dealer
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.engine.start import join
-from smpc.engine.tls import Identity, listen
+from smpc.engine.tls import Contexts, Identity, listen
 from smpc.errors import PeerError
 from smpc.values import Held
 from tests.engine.rogue import Rogue, take_over
@@ -60,7 +60,7 @@ def outcomes(name: str, rogue: Rogue) -> dict[str, Any]:
         try:
             identity, listener = Identity(me, *keys(me)), listeners[me]
             network, agreement = join(
-                CAST, identity, addresses, certificates, listener, {}, deadline=5.0, start_deadline=20.0
+                CAST, Contexts(identity, certificates), addresses, listener, {}, deadline=5.0, start_deadline=20.0
             )
             network.patience = PATIENCE
             whole_job(network, agreement)

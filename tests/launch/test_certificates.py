@@ -57,6 +57,7 @@ def test_a_participant_cannot_vouch_for_another_certificate(tmp_path: Path) -> N
     )
     chain, secret = tmp_path / "c.crt", tmp_path / "c.key"
     chain.write_bytes(issued.public_bytes(Encoding.PEM) + certificate.public_bytes(Encoding.PEM))
+    secret.touch(0o600)
     secret.write_bytes(other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     honest = Contexts(Identity("b", *keys["b"]), pinned)
     forger = Contexts(Identity("c", secret, chain), pinned)

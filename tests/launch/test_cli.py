@@ -135,7 +135,7 @@ def test_anothers_host(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_table_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a.csv").unlink()
-    assert refused(folder, capsys, *PARTY) == "a.csv: does not exist; the job file's `table` names it"
+    assert refused(folder, capsys, *PARTY) == "a.csv: does not exist; correct its name"
 
 
 def test_more_fraction_bits_than_the_ring_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,11 @@ def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest
     code, text = explained(capsys, str(path))
     assert code == 1 and text == f"smpc: {path}: no party's table is on this machine; say how many rows with --rows\n"
     (tmp_path / "b.csv").write_text("person,w,y\n" + "".join(f"{i},1,1\n" for i in range(123)))
-    assert "123 rows" in explained(capsys, str(path))[1]
+    text = explained(capsys, str(path))[1]
+    assert "123 rows" in text
+    assert text.endswith(f"not checked, for it is not on this machine:\n  {tmp_path}/a.csv of a\n")
+    noise = r"^noise: [0-9.]+ of the largest possible sum of 123 rows: the model says next to nothing"
+    assert re.search(noise, text, re.MULTILINE)
     (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n")
     told = f"smpc: {path}: the tables' rows differ: a has 2, b has 123"
     assert explained(capsys, str(path)) == (1, f"{told}\n")

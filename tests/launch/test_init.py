@@ -65,7 +65,7 @@ def test_a_linear_job_has_no_bounds_at_all(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "wanted"),
     [
-        ("bob.sick", "b.csv: has no column 'sick'; it has visits, person, ill"),
+        ("bob.sick", "b.csv: column 'sick' is missing; the table has 'visits', 'person', 'ill'"),
         ("eve.ill", "--label eve.ill: eve is none of the parties ann, bob"),
         ("ill", "--label ill: must be NAME.COLUMN"),
     ],

@@ -147,6 +147,15 @@ def test_an_unusable_key_is_one_line(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.mpc
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o777])
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    key, certificate = make_keys("a", tmp_path)
+    Contexts(Identity("a", key, certificate), {"a": certificate})
+    key.chmod(mode)
+    with pytest.raises(InputError, match=rf"^key {key}: others .* \(mode {mode:o}\); chmod 600 {key}$"):
+        Contexts(Identity("a", key, certificate), {"a": certificate})
+
+
 def test_the_command(tmp_path: Path) -> None:
     done = subprocess.run([*SMPC, "keys", "new", "a"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [

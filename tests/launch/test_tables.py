@@ -224,7 +224,11 @@ def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: 
         ("id,u\n1,1\n2,1\n", "column 'v' is missing; the table has 'id', 'u'"),
         ("id,u,v,u\n1,1,1,1\n", "column 'u' appears twice; the table has 'id', 'u', 'v', 'u'"),
         ("id, u,v\n1,1,1\n", "column 'u' is missing; the table has 'id', ' u', 'v'"),
-        ("id;u;v\n1;1;1\n", "column 'id' is missing; the table has 'id;u;v'; commas must separate its columns"),
+        ("id;u;v\n1;1;1\n", "column 'id' is missing; the table has 'id;u;v'; semicolons separate its columns: "
+         "save it with commas, and numbers with decimal points"),
+        ("id;u;v\n1;1,5;1\n", "line 2 has 2 values, the first line 1; semicolons separate its columns: "
+         "save it with commas, and numbers with decimal points"),
+        ("ID,u,v\n1,1,1\n", "column 'id' is missing; the table has 'ID', 'u', 'v'; is 'ID' meant?"),
         ("id,\x1b[2J\n1,1\n", "column 'u' is missing; the table has 'id', '\\x1b[2J'"),
         (",".join(map(str, range(20))) + "\n", "column 'id' is missing; the table has '0', '1', '2', '3', '4', '5', "
          "'6', '7', '8', '9' and 10 more"),
@@ -249,8 +253,8 @@ def test_bad_csv(tmp_path: Path, content: str | bytes, wanted: str) -> None:
 def test_no_file_to_read(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, reason in (
-        (tmp_path / "none.csv", "does not exist; the job file's `table` names it"),
-        (tmp_path / "none.parquet", "does not exist; the job file's `table` names it"),
+        (tmp_path / "none.csv", "does not exist; correct its name"),
+        (tmp_path / "none.parquet", "does not exist; correct its name"),
         (tmp_path, "cannot be read as a table ([Errno 21] Is a directory"),
         (tmp_path / "file" / "x.csv", "cannot be read as a table ([Errno 20] Not a directory"),
     ):

@@ -113,11 +113,11 @@ def test_headings_language_and_width_for_readers_and_phones(usual: str) -> None:
 
 
 def test_names_can_do_no_harm(tmp_path: Path) -> None:
-    promise = guarantee(parties=(ATTACK, "$b$", "c\u202ed"), server="</svg><script>", per_party={"$b$": Fraction(1, 9)})
+    promise = guarantee(parties=(ATTACK, "$b$", "c"), server="</svg><script>", per_party={"$b$": Fraction(1, 9)})
     everybody = (*promise.parties, "</svg><script>", "dealer")
     record = transcript([*SHARES, ("P_k -> P_l", f"{ATTACK}]]>")])
     model = {"job": ATTACK, "label": ATTACK, "protocol": ATTACK, "loss": "</style>", f"{ATTACK}key": ATTACK}
-    model |= {"coefficients": dict.fromkeys(NAMES, 1.5)}
+    model |= {"coefficients": dict.fromkeys(NAMES, 1.5), "more": "c\u202ed"}
     text = html(tmp_path, model=model, promise=promise, record=record, reports=costs(everybody))
     found = Page(text, whole=True)
     assert {"script", "img", "image"}.isdisjoint(name for name, _ in found.tags)

@@ -14,6 +14,7 @@ from protocols.evaluation import Summary
 from smpc.errors import InputError
 
 _WIDTH, _HEIGHT, _COLUMNS = 4.2, 3.4, 3  # inches a panel, panels a row
+_MOST_TICKS = 8  # that are named each
 _MARKERS = "osD^vPX*<>"
 
 
@@ -76,7 +77,7 @@ def draw(figure: Figure) -> bytes:
     levels = list(dict.fromkeys(name for panel in figure.panels for name in panel.levels))
     for panel, frame in zip(figure.panels, axes, strict=False):
         for line in panel.lines:
-            _add(frame, line, labels.index(line.label), len(labels))
+            _add(frame, line, labels.index(line.label), len(labels) if "x" in figure.log else 0)
         for points in panel.points:
             number = labels.index(points.label)
             frame.scatter(points.x, points.y, s=6, alpha=0.5, label=points.label, **_style(number))
@@ -88,6 +89,10 @@ def draw(figure: Figure) -> bytes:
         frame.set_ylabel(figure.y_label)
         if "x" in figure.log:
             frame.set_xscale("log")
+            places = sorted({x for line in panel.lines for x in line.x})
+            if 0 < len(places) <= _MOST_TICKS:
+                frame.set_xticks(places, [f"{x:g}" for x in places])
+                frame.set_xticks([], minor=True)
         if "y" in figure.log:
             frame.set_yscale("log")
         frame.grid(alpha=0.25)
@@ -104,8 +109,9 @@ def draw(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def _add(frame: Any, line: Line, number: int, count: int) -> None:
-    shift = 1 + 0.03 * (number - (count - 1) / 2)  # so that intervals at the same x do not hide each other
+def _add(frame: Any, line: Line, number: int, of: int) -> None:
+    """A line with its intervals; beside `of` lines at the same places each has its own, so that none is hidden."""
+    shift = 1 + 0.03 * (number - (of - 1) / 2) if of else 1.0
     centres = [result.centre for result in line.results]
     bars = [[r.centre - r.low for r in line.results], [r.high - r.centre for r in line.results]]
     style = {**_style(number), "markersize": 4, "linewidth": 1.2}

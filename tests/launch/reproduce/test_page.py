@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.axes import Axes
 
 from launch.cli import main
 from launch.reproduce.command import PAGES
 from launch.reproduce.figure import Figure, Line, Panel, Points, check_can_draw, draw
 from launch.reproduce.page import Page, Table
 from protocols.averages import mean
-from protocols.evaluation import summarise
+from protocols.evaluation import Summary, summarise
 from smpc.errors import InputError
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -77,3 +78,21 @@ def test_points_and_averages_are_drawn() -> None:
     line = Line("ours", (1.0,), (mean([1.0, 2.0]),))
     figures = [draw(Figure("e", "x", "y", (Panel("t", (line,), points=points),))) for points in ((), (cloud,))]
     assert figures[0] != figures[1] and all(figure.startswith(PNG) for figure in figures)
+
+
+@pytest.mark.parametrize(("log", "spread"), [("", False), ("y", False), ("x", True)])
+def test_lines_are_moved_apart_on_a_logarithmic_axis_only(
+    log: str, spread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There x is a setting; elsewhere it is measured, and a share must not come out above 1."""
+    frames: list[Axes] = []
+    own = Axes.set_title
+    monkeypatch.setattr(Axes, "set_title", lambda frame, *a, **k: (frames.append(frame), own(frame, *a, **k))[1])
+    result = Summary(0.5, 0.4, 0.6, 0.95, 10)
+    lines = tuple(Line(name, (0.5, 1.0), (result, result)) for name in ("one", "other"))
+    draw(Figure("f", "x", "y", (Panel("p", lines),), log=log))
+    (frame,) = frames
+    found = {float(max(line.get_xdata())) for line in frame.get_lines() if len(line.get_xdata()) == 2}
+    assert (found != {1.0}) == spread
+    if spread:
+        assert [tick.get_text() for tick in frame.get_xticklabels()] == ["0.5", "1"]

@@ -39,8 +39,9 @@ def vote(
 
     The model is a fitted scikit-learn classifier in a joblib file, trained on the job's columns in their order and
     units; `table` is where this host has the samples, `key` the voter's own. When all compute parties can be reached,
-    and before anything is sent, the account is charged by the worst row with all compute parties but one, once for a
-    run of the job. Until all receipts are here the sealed ballot is kept beside the key: the same call sends it again.
+    and before anything is sent, the account is charged by the worst row with all compute parties but one, once for this
+    voter and run of the job. Until all receipts are here the sealed ballot is kept beside the key: the same call sends
+    it again.
     """
     job = load_job(job_path)
     task = job.task
@@ -72,7 +73,8 @@ def vote(
             ballot = envelope.make(contents, poll=poll.id, voter=voter, key=signer, seals=poll.seals)
         if account is not None:
             worst = plan.guarantee(job.cast, len(task.voters)).worst(len(task.parties) - 1)
-            Ledger(account.ledger).reserve(account.data_set, worst, job=f"{task.job} {poll.id.hex()}", once=True)
+            ballot_of = f"{task.job} {poll.id.hex()} {voter}"  # one data set may stand behind two voters
+            Ledger(account.ledger).reserve(account.data_set, worst, job=ballot_of, once=True)
         kept.write(ballot)
         receipts = hand_in(ballot, doors)
     kept.remove()

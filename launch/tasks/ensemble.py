@@ -111,7 +111,7 @@ class EnsembleTask(Task):
             "delta": str(self.budget.delta or 0),
             "regularisation": str(self.regularisation),
             "constants": self.constants,
-            "classes": ", ".join(self.classes),
+            "classes": json.dumps(self.classes, ensure_ascii=False),
             "voters": f"{len(self.voters)}, SHA-256 {hashlib.sha256(roster.encode()).hexdigest()}",
             "seconds for ballots": str(self.seconds),
             **self.table.facts(),

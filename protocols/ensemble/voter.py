@@ -24,7 +24,9 @@ def load_classifier(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except Exception as error:  # unpickling raises whatever the file says
-        raise InputError(f"{path}: is no model written by joblib ({type(error).__name__}: {error})") from None
+        raise InputError(
+            f"{path}: is no model written by joblib ({type(error).__name__}: {first_line(error)})"
+        ) from None
     if not hasattr(model, "predict"):
         raise InputError(f"{path}: a {type(model).__name__} predicts nothing; save a fitted classifier")
     return model

@@ -113,7 +113,8 @@ def hand_in(ballot: Mapping[str, Envelope], doors: Sequence[Door]) -> list[str]:
     """One voter's ballot to all compute parties; their receipts.
 
     The first party, which counts what it has, gets it when all others have it: a ballot that is not yet everywhere can
-    be sent again. Raises one line that says who has it and who has not: InputError where it is refused, else PeerError.
+    be sent again. Raises one line that says whose receipts came and whose did not (a party may have the ballot all the
+    same): InputError where it is refused, else PeerError.
     """
     first, *others = doors
     receipts: dict[str, str] = {}
@@ -127,9 +128,9 @@ def hand_in(ballot: Mapping[str, Envelope], doors: Sequence[Door]) -> list[str]:
         except (InputError, PeerError) as error:
             failures.append(error)
     if failures:
-        has = f"in the box of {' and '.join(receipts)}" if receipts else "in no box"
-        line = f"the ballot is not counted: it is {has}; {'; '.join(map(str, failures))}"
+        has = " and ".join(receipts) or "none"
+        line = f"the ballot counts when all have it; receipts so far: {has}; {'; '.join(map(str, failures))}"
         if any(isinstance(error, InputError) for error in failures):
             raise InputError(line)
-        raise PeerError(f"{line}; run the same command again: that is safe, the same ballot is sent")
+        raise PeerError(f"{line}; run the same command again: in the same run it sends the same ballot")
     return [receipts[door.party] for door in doors]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from smpc.ballots.box import NOBODY
+from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.door import Door, hand_in, open_doors
 from smpc.engine.tls import listen
 from smpc.errors import InputError, PeerError
@@ -42,11 +43,11 @@ def test_a_refusal_is_one_line_that_says_who_has_the_ballot(doors: Doors) -> Non
         hand_in(THREE.ballot("v1", THREE.votes("v1")), ways(doors))
     refused = "ballot of v1 refused: a second ballot; the first one counts"
     assert str(caught.value) == (
-        f"the ballot is not counted: it is in no box; bob: {refused}; cid: {refused}; "
+        f"the ballot counts when all have it; receipts so far: none; bob: {refused}; cid: {refused}; "
         "ann gets it when all others have it"
     )
     doors.boxes["ann"].close()
-    with pytest.raises(InputError, match=r"in the box of bob and cid; ann: ballot of v2 refused: after the close$"):
+    with pytest.raises(InputError, match=r"so far: bob and cid; ann: ballot of v2 refused: after the close$"):
         hand_in(THREE.ballot("v2", THREE.votes("v2")), ways(doors))
 
 
@@ -59,9 +60,9 @@ def test_after_a_failure_the_same_ballot_is_sent_again_and_counts(doors: Doors, 
     with pytest.raises(PeerError) as caught:
         hand_in(ballot, broken)
     line = str(caught.value)
-    assert line.startswith("the ballot is not counted: it is in the box of cid; bob ")
+    assert line.startswith("the ballot counts when all have it; receipts so far: cid; bob ")
     assert line.endswith(
-        "; ann gets it when all others have it; run the same command again: that is safe, the same ballot is sent"
+        "; ann gets it when all others have it; run the same command again: in the same run it sends the same ballot"
     )
     assert "\n" not in line and not doors.boxes["ann"]._waiting
     with opened({"bob": doors.boxes["bob"]}) as again:
@@ -69,6 +70,22 @@ def test_after_a_failure_the_same_ballot_is_sent_again_and_counts(doors: Doors, 
         assert len(hand_in(ballot, ways(mended))) == 3
     first = doors.boxes["ann"].digests(np.array([1]))
     assert all(doors.boxes[party].has(np.array([1]), first).tolist() == [1] for party in ("bob", "cid"))
+
+
+def test_a_lost_receipt_is_no_word_that_the_ballot_does_not_count(doors: Doors, monkeypatch: Any) -> None:
+    put = Box.put
+
+    def kept_and_gone(box: Box, data: bytes) -> str:
+        put(box, data)
+        if box.me == "ann":
+            raise OSError("before the receipt")
+        return "v1"
+
+    monkeypatch.setattr(Box, "put", kept_and_gone)
+    with pytest.raises(PeerError, match="ann gave no receipt") as caught:
+        hand_in(THREE.ballot("v1", THREE.votes("v1")), ways(doors, seconds=0))
+    assert doors.boxes["ann"].next_batch(1, 0)[1] == 1
+    assert "receipts so far: bob and cid;" in str(caught.value) and "not counted" not in str(caught.value)
 
 
 def test_nothing_is_sent_unless_all_doors_are_open_in_one_run(doors: Doors, tmp_path: Path) -> None:

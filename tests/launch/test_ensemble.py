@@ -8,7 +8,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -114,6 +114,15 @@ def vote(folder: Path, voter: str, *more: str, model: str | None = None) -> subp
     )
 
 
+def fail() -> None:
+    raise ValueError("one line\nand another")
+
+
+class Unreadable:
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return fail, ()
+
+
 def write_models(folder: Path) -> None:
     joblib = pytest.importorskip("joblib")
     pytest.importorskip("sklearn")
@@ -129,6 +138,7 @@ def write_models(folder: Path) -> None:
         joblib.dump(kind.fit(x, y), folder / f"{voter}.joblib")
     joblib.dump(LogisticRegression(), folder / "unfitted.joblib")
     joblib.dump({"no": "model"}, folder / "dictionary.joblib")
+    joblib.dump(Unreadable(), folder / "unreadable.joblib")
     x, y = points(40, 3)
     joblib.dump(LogisticRegression().fit(x, np.char.add(y, "ward")), folder / "other_classes.joblib")
 
@@ -163,6 +173,7 @@ def test_models_that_cannot_vote_are_refused_in_one_line(tmp_path: Path) -> None
         ("other_classes.joblib", "tree", "which is none of the classes down, up"),
         ("none.joblib", "tree", "cannot be read"),
         ("ann.crt", "tree", "is no model written by joblib"),
+        ("unreadable.joblib", "tree", r"is no model written by joblib \(ValueError: one line\)"),
         ("tree.joblib", "nobody", "is no voter in"),
         ("tree.joblib", "tree", "vote while the job runs"),
     ):
@@ -211,7 +222,9 @@ def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Pat
     with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
         put = Box.put
         monkeypatch.setattr(Box, "put", lambda box, data: put(box, data) if box.me == "bob" else lost())
-        with pytest.raises(PeerError, match=r"in the box of bob; ann gave no receipt .*; run the same command again"):
+        with pytest.raises(
+            PeerError, match=r"receipts so far: bob; ann gave no receipt .*; run the same command again"
+        ):
             again()
         monkeypatch.undo()
         (kept,) = tmp_path.glob("*.ballot")
@@ -236,6 +249,20 @@ def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Pat
         with pytest.raises(BudgetError):
             again()
         assert not boxes["ann"].refused and boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY]
+
+
+def test_two_voters_with_one_data_set_are_charged_for_two_ballots(tmp_path: Path) -> None:
+    write_models(tmp_path)
+    job, account = write_job(tmp_path), Account(tmp_path / "ledger.sqlite", "readings")
+    ledger = Ledger(account.ledger)
+    ledger.cap("readings", "party", "50", "0")
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
+        for voter in ("tree", "bayes"):
+            key = tmp_path / f"{voter}.voter"
+            cast_vote(job, voter, tmp_path / "tree.joblib", key=key, account=account, seconds=0)
+        assert boxes["ann"].next_batch(2, 0)[1:].tolist() == [1, 3]
+    (only,) = ledger.accounts()
+    assert only.charges == 2 and only.spent_epsilon == 40
 
 
 def lost() -> str:
@@ -280,6 +307,8 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
         ('"slope"', '"other"'),
         ("a = [-3, 3]", "a = [-4, 3]"),
         ('["down", "up"]', '["up", "down"]'),
+        ('["down", "up"]', '["down, up", "left"]'),
+        ('["down", "up"]', '["down", "up, left"]'),
         ("seconds = 300", "seconds = 301"),
         ('"statistic"', '"soft"'),
     ):
@@ -293,7 +322,7 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
     fewer = load_job(path).task
     assert isinstance(fewer, EnsembleTask)
     hashes.add(fewer.poll(fewer.table.load()).job)
-    assert len(hashes) == 8
+    assert len(hashes) == 10
     assert fewer.poll(fewer.table.load()).id != fewer.poll(fewer.table.load(), bytes([1] * 32)).id
 
 

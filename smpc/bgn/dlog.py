@@ -34,6 +34,7 @@ OVERFLOW = Fraction(1, 2**40)  # that any value of a release leaves its window; 
 _MOST_STEPS, _FEWEST_STEPS = 1 << 22, 1 << 12  # 48 MB of table, one file
 _CHUNK = 2048  # giant steps between look-ups
 _HASH_BYTES = 32
+Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]  # sorted keys, and the baby step of each
 
 
 class OutOfWindow(SmpcError):
@@ -47,8 +48,11 @@ class OutOfWindow(SmpcError):
 
 
 def cache_folder() -> Path:
-    """Where tables are kept: public data, the same for everybody."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Where tables are kept: public data, the same for everybody. Nowhere for a user without a home."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # as in a container with a user of its own
+        base = os.devnull
     return Path(base) / "sharewise"
 
 
@@ -135,17 +139,15 @@ def _walk(group: Group, start: Elements, stride: Elements, count: int) -> Elemen
     return out
 
 
-def _table(group: Group, steps: int, folder: Path) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+def _table(group: Group, steps: int, folder: Path) -> Table:
     """Sorted keys of the baby steps 0 .. steps, and which step each one is; from disk if it is there and whole."""
     if group not in (G1, GT):
         raise InputError(f"no logarithms in {group}")
     path = folder / f"dlog-1-{group}-{steps}"
-    with contextlib.suppress(OSError):
-        data = path.read_bytes()
-        body = memoryview(data)[_HASH_BYTES:]
-        if len(body) == 12 * (steps + 1) and hashlib.sha256(body).digest() == data[:_HASH_BYTES]:
-            keys = np.frombuffer(body, np.uint64, steps + 1)
-            return keys, np.frombuffer(body, np.uint32, steps + 1, offset=8 * (steps + 1))
+    kept = _kept(path, steps)
+    # another group's table or library's is whole, too, and would find nothing
+    if kept and np.array_equal(kept[0][kept[1] == steps], _keys(group, group.power(group.generator, steps)[None])):
+        return kept
     table = np.empty(steps + 1, np.uint64)
     element = group.identity()
     for start in range(0, steps + 1, 1 << 14):
@@ -158,11 +160,27 @@ def _table(group: Group, steps: int, folder: Path) -> tuple[npt.NDArray[np.uint6
     return table, order
 
 
+def _kept(path: Path, steps: int) -> Table | None:
+    """What the file holds, if it is one of the right size, and whole."""
+    with contextlib.suppress(OSError):
+        # looked at before it is opened: a pipe has no end, a device may have none
+        if path.is_file() and path.stat().st_size == _HASH_BYTES + 12 * (steps + 1):
+            data = path.read_bytes()
+            body = memoryview(data)[_HASH_BYTES:]
+            if hashlib.sha256(body).digest() == data[:_HASH_BYTES]:
+                keys = np.frombuffer(body, np.uint64, steps + 1)
+                return keys, np.frombuffer(body, np.uint32, steps + 1, offset=8 * (steps + 1))
+    return None
+
+
 def _keep(path: Path, body: bytes) -> None:
     """Write the file whole or not at all; a folder that cannot be written only costs time."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(body).digest() + body)
-        os.replace(name, path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(body).digest() + body)
+            os.replace(name, path)
+        finally:
+            Path(name).unlink(missing_ok=True)  # of a full disk

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -74,6 +76,57 @@ def test_the_table_is_kept_and_a_damaged_one_made_again(tmp_path: Path, monkeypa
 def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert DiscreteLog(GT, 1000, tmp_path / "file")(GT.power(GT.generator, [5])) == [5]
+
+
+def test_anothers_table_is_whole_and_not_believed(tmp_path: Path) -> None:
+    DiscreteLog(G1, 1000, tmp_path)
+    (path,) = tmp_path.iterdir()
+    foreign = tmp_path / path.name.replace("G1", "GT")
+    shutil.copy(path, foreign)
+    assert DiscreteLog(GT, 1000, tmp_path)(GT.power(GT.generator, [900, -900])) == [900, -900]
+    assert foreign.read_bytes() != path.read_bytes()
+
+
+def test_what_is_no_file_of_a_tables_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DiscreteLog(G1, 1000, tmp_path)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+
+    def pipe() -> None:
+        os.mkfifo(path)
+
+    def endless() -> None:
+        path.symlink_to("/dev/zero")
+
+    def huge() -> None:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+
+    for make in (pipe, endless, huge):
+        path.unlink()
+        make()
+        with monkeypatch.context() as patch:
+            patch.setattr(dlog.Path, "read_bytes", None)
+            assert DiscreteLog(G1, 1000, tmp_path)(G1.power(G1.generator, [5])) == [5]
+        assert path.read_bytes() == whole
+
+
+def test_nothing_is_left_of_a_table_that_cannot_be_kept(tmp_path: Path) -> None:
+    DiscreteLog(G1, 1000, tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    path.mkdir()
+    assert DiscreteLog(G1, 1000, tmp_path)(G1.power(G1.generator, [5])) == [5]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_user_without_a_home_keeps_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(dlog.Path, "home", none)
+    assert DiscreteLog(G1, 1000)(G1.power(G1.generator, [5])) == [5]
 
 
 @pytest.mark.parametrize("bound", [0, -1, 2**WINDOW_BITS + 1])

@@ -29,7 +29,7 @@ class KeptBallot:
             return None
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}); it holds your ballot") from None
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(f"{self.path}: is no ballot that `smpc vote` has kept; move it away") from None
         return ballot if all(envelope.poll == poll.id for envelope in ballot.values()) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from launch.ballot_keys import VOTER, read_voter_key
 from launch.job import load_job
 from launch.kept_ballot import KeptBallot
 from launch.tasks.ensemble import EnsembleTask
-from mechanisms.ledger import Ledger
+from mechanisms.ledger import BudgetError, Ledger, LedgerError
 from protocols.ensemble.voter import labels, load_classifier
 from smpc.ballots import envelope, shares
 from smpc.ballots.door import hand_in, open_doors
@@ -41,8 +42,10 @@ def vote(
     units; `table` is where this host has the samples, `key` the voter's own. When all compute parties can be reached,
     and before anything is sent, the account is charged by the worst row with all compute parties but one, once for this
     voter and run of the job. Until all receipts are here the sealed ballot is kept beside the key: the same call sends
-    it again.
+    it again, whatever the model says by then, and tells so.
     """
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"--seconds {seconds}: must be a number, 0 or more")
     job = load_job(job_path)
     task = job.task
     if not isinstance(task, EnsembleTask):
@@ -65,17 +68,29 @@ def vote(
         plan = task.plan(auxiliary, doors[0].run)
         poll = plan.poll
         kept = KeptBallot(key.with_name(f"{voter}.{poll.job.hex()[:16]}.ballot"))
+        strangers = [door.party for door in doors if door.job != poll.job]
+        if strangers:
+            raise InputError(
+                f"{' and '.join(strangers)}: another job runs there than {job_path}, or with other samples or another "
+                "roster; nothing was sent: compare the files"
+            )
         ballot = kept.read(poll)
+        new = ballot is None
         if ballot is None:
             if doors[0].closed:
                 raise InputError(f"{doors[0].party}: the vote is closed; nothing was sent")
             contents = shares.split(poll.encode(chosen), poll.parties)
             ballot = envelope.make(contents, poll=poll.id, voter=voter, key=signer, seals=poll.seals)
+            kept.write(ballot)
         if account is not None:
             worst = plan.guarantee(job.cast, len(task.voters)).worst(len(task.parties) - 1)
             ballot_of = f"{task.job} {poll.id.hex()} {voter}"  # one data set may stand behind two voters
-            Ledger(account.ledger).reserve(account.data_set, worst, job=ballot_of, once=True)
-        kept.write(ballot)
+            try:
+                Ledger(account.ledger).reserve(account.data_set, worst, job=ballot_of, once=True)
+            except (BudgetError, LedgerError):
+                if new:  # nothing of it was sent
+                    kept.remove()
+                raise
         receipts = hand_in(ballot, doors)
     kept.remove()
-    return receipts
+    return receipts if new else [*receipts, f"{kept.path} was sent, an earlier call's ballot, not a new one of {model}"]

@@ -31,10 +31,10 @@ class Door:
         self._context.check_hostname = False  # the certificate itself is pinned, not a host name
         self._pinned = certificate_der(certificate)
         self._context.load_verify_locations(cadata=self._pinned)
-        self.run, self.closed = self._connect()
+        self.job, self.run, self.closed = self._connect()
 
-    def _connect(self) -> tuple[bytes, bool]:
-        """The party's greeting: its run, and whether the vote is closed."""
+    def _connect(self) -> tuple[bytes, bytes, bool]:
+        """The party's greeting: its job, its run, and whether the vote is closed."""
         wait = _FIRST_WAIT
         while True:
             try:
@@ -44,8 +44,8 @@ class Door:
                 if self._connection.getpeercert(binary_form=True) != self._pinned:
                     self.close()
                     raise self._other_certificate()
-                run, closed = GREETING.unpack(exactly(self._connection, GREETING.size))
-                return run, closed
+                job, run, closed = GREETING.unpack(exactly(self._connection, GREETING.size))
+                return job, run, closed
             except ssl.SSLCertVerificationError:
                 raise self._other_certificate() from None
             except (OSError, EOFError) as error:  # it may not be listening yet, or be full
@@ -82,8 +82,8 @@ class Door:
         return f"{self.party}: {line}"
 
     def _connect_again(self) -> None:
-        run, self.closed = self._connect()
-        if run != self.run:
+        job, run, self.closed = self._connect()
+        if (job, run) != (self.job, self.run):
             raise PeerError(f"{self.party} has begun another run, which needs another ballot")
 
     def close(self) -> None:

@@ -139,7 +139,8 @@ class Receiver:
         try:
             with contextlib.suppress(OSError, EOFError, TooLong):
                 connection.do_handshake()
-                connection.sendall(GREETING.pack(self._box.poll.run, self._box.closed))
+                poll = self._box.poll
+                connection.sendall(GREETING.pack(poll.job, poll.run, self._box.closed))
                 while not self._done.is_set():
                     self._take(caller)
         finally:

@@ -1,9 +1,9 @@
 """How ballots travel: TLS 1.3 from the voter to each compute party, whose certificate the job pins.
 
 Ballots are sealed and signed already; TLS authenticates the party and hides who votes when. A voter shows no
-certificate: its signature is what counts. The party greets with the run that it takes ballots for and whether the vote
-is closed. A ballot is its cover, then its sealed share, each behind its length; a receipt is a byte, 1 if the ballot is
-in the box, and a line of text.
+certificate: its signature is what counts. The party greets with the job and run that it takes ballots for and whether
+the vote is closed. A ballot is its cover, then its sealed share, each behind its length; a receipt is a byte, 1 if the
+ballot is in the box, and a line of text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from smpc.ballots import shares
 from smpc.ballots.envelope import DIGEST_BYTES, Envelope
 from smpc.ballots.poll import MAX_VOTER_BYTES, Poll
 
-GREETING = struct.Struct("<32s?")
+GREETING = struct.Struct("<32s32s?")  # job, run, whether the vote is closed
 RECEIPT = struct.Struct("<BH")
 _LENGTH = struct.Struct("<I")
 _SLACK = 512  # head and signature, or what sealing adds

@@ -33,7 +33,7 @@ def envelope_of(voter: str, party: str = "ann") -> Any:
 
 def greeted(doors: Doors) -> Any:
     connection = tls(doors.addresses["ann"])
-    assert exactly(connection, GREETING.size) == ELECTION.poll.run + b"\0"
+    assert exactly(connection, GREETING.size) == ELECTION.poll.job + ELECTION.poll.run + b"\0"
     return connection
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -229,8 +230,9 @@ def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Pat
         monkeypatch.undo()
         (kept,) = tmp_path.glob("*.ballot")
         assert charges() == 1 and kept.stat().st_mode & 0o777 == 0o600
-        assert len(again()) == 2 and charges() == 1
-        assert not kept.exists()
+        *receipts, told = again("bayes")
+        assert told == f"{kept} was sent, an earlier call's ballot, not a new one of {tmp_path / 'bayes.joblib'}"
+        assert len(receipts) == 2 and charges() == 1 and not kept.exists()
         with pytest.raises(InputError, match="a second ballot; the first one counts"):
             again("bayes")
         assert charges() == 1
@@ -249,6 +251,41 @@ def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Pat
         with pytest.raises(BudgetError):
             again()
         assert not boxes["ann"].refused and boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY]
+        assert not kept.exists()
+
+
+@pytest.mark.parametrize("fault", ["another job", "a folder that cannot be written to"])
+def test_nothing_is_charged_for_what_cannot_be_sent(tmp_path: Path, monkeypatch: Any, fault: str) -> None:
+    write_models(tmp_path)
+    job, account = write_job(tmp_path), Account(tmp_path / "ledger.sqlite", "readings")
+    Ledger(account.ledger).cap("readings", "party", "50", "0")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(job.read_text().replace("seconds = 300", f"seconds = {301 if fault == 'another job' else 300}"))
+    if fault != "another job":
+        monkeypatch.setattr(os, "open", read_only(os.open))
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
+        with pytest.raises(
+            InputError, match=r"^ann and bob: another job runs there .*; nothing was sent|cannot be written"
+        ):
+            cast_vote(mine, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
+        assert not boxes["bob"].refused and boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY]
+    (only,) = Ledger(account.ledger).accounts()
+    assert only.charges == 0 and not list(tmp_path.glob("*.ballot"))
+
+
+def read_only(opened: Callable[..., int]) -> Callable[..., int]:
+    def open_file(path: Any, *how: Any, **more: Any) -> int:
+        if ".ballot" in str(path) and "box" not in str(path):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path, *how, **more)
+
+    return open_file
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0])
+def test_only_a_finite_time_is_waited(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(InputError, match=r"--seconds .*: must be a number, 0 or more"):
+        cast_vote(tmp_path / "job.toml", "tree", tmp_path / "tree.joblib", seconds=seconds)
 
 
 def test_two_voters_with_one_data_set_are_charged_for_two_ballots(tmp_path: Path) -> None:
@@ -281,7 +318,7 @@ def test_a_kept_ballot_is_of_one_run_or_is_refused(tmp_path: Path) -> None:
     ballot = envelope.make(contents, poll=one.id, voter="tree", key=signer, seals=one.seals)
     kept.write(ballot)
     assert kept.read(one) == ballot and kept.read(other) is None
-    for text in ("", "{", "[]", "{}", '{"ann": 1, "bob": 2}', '{"ann": "YQ==", "bob": "YQ=="}'):
+    for text in ("", "{", "[" * 100_000, "[]", "{}", '{"ann": 1, "bob": 2}', '{"ann": "YQ==", "bob": "YQ=="}'):
         kept.path.write_text(text)
         with pytest.raises(InputError, match="is no ballot that `smpc vote` has kept; move it away"):
             kept.read(one)

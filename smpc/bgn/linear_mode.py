@@ -27,11 +27,10 @@ from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
 from smpc.bgn.linear import PlainProducts
-from smpc.bgn.mode import Mode, Part, Traffic, to_each_other
+from smpc.bgn.mode import Mode, Part, Traffic, one_message, to_each_other
 from smpc.bgn.scheme import Encryptor, decrypt_level1
 from smpc.bgn.upload import ENCRYPTED, Upload, ask_on, message_rows, receive, upload_traffic
 from smpc.cast import Cast
-from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 from smpc.transcript import OTHER_PARTY, PARTY
@@ -105,7 +104,7 @@ class LinearMode(Mode):
 
     @staticmethod
     def key_traffic(cast: Cast) -> Traffic:
-        return to_each_other(cast.parties, frame_bytes(KEYS, 1, key_bytes(G1)))
+        return to_each_other(cast.parties, one_message(KEYS, 1, key_bytes(G1)))
 
     @staticmethod
     def product_traffic(cast: Cast, plan: ProductPlan) -> Traffic:
@@ -115,7 +114,7 @@ class LinearMode(Mode):
 
     @staticmethod
     def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
-        return [(l, k, frame_bytes(NOISY, 3, len(places) * _COMPONENTS * G1.size)) for k, l, places in entries.pairs()]
+        return [(l, k, one_message(NOISY, 3, len(places) * _COMPONENTS * G1.size)) for k, l, places in entries.pairs()]
 
 
 def _receivers(plan: ProductPlan, party: str) -> list[str]:

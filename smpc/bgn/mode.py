@@ -21,7 +21,10 @@ from mechanisms.randomness import RandomWords
 from smpc.bgn.curve import Elements, Encoded
 from smpc.bgn.entries import Entries, Indices, Pair
 from smpc.cast import Cast
+from smpc.cost import frame_bytes
+from smpc.engine.frames import MAX_PAYLOAD
 from smpc.engine.network import Network
+from smpc.errors import InputError
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 
@@ -118,6 +121,13 @@ class Mode(ABC):
     @abstractmethod
     def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
         """All messages of `open`."""
+
+
+def one_message(label: str, dimensions: int, body: int) -> int:
+    """Its bytes at the socket. Raises InputError if no frame holds it: all traffic is known before a run."""
+    if body > MAX_PAYLOAD:
+        raise InputError(f"'{label}' takes {body} bytes, at most {MAX_PAYLOAD}: use fewer columns")
+    return frame_bytes(label, dimensions, body)
 
 
 def sent_by(name: str, traffic: Traffic) -> int:

@@ -27,11 +27,10 @@ from smpc.bgn.decrypt import COMPONENTS, Partial, decrypt_partly, finish, partia
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries, Indices, Pair
 from smpc.bgn.keys import SecretKey, key_bytes, read_key
-from smpc.bgn.mode import Part, Traffic, to_each_other
+from smpc.bgn.mode import Part, Traffic, one_message, to_each_other
 from smpc.bgn.scheme import TargetKey
 from smpc.bgn.server_products import ServerMode
 from smpc.cast import Cast
-from smpc.cost import frame_bytes
 from smpc.ring import Integers
 from smpc.transcript import OTHER_PARTY, PARTY, SERVER
 
@@ -106,7 +105,7 @@ class PairMode(ServerMode):
 
     @staticmethod
     def key_traffic(cast: Cast) -> Traffic:
-        return to_each_other(cast.parties, frame_bytes(KEYS, 1, sum(key_bytes(group) for group in _GROUPS)))
+        return to_each_other(cast.parties, one_message(KEYS, 1, sum(key_bytes(group) for group in _GROUPS)))
 
     @staticmethod
     def opening_traffic(cast: Cast, entries: Entries, to: str) -> Traffic:
@@ -119,7 +118,7 @@ def opening_traffic(server: str, k: str, l: str, count: int) -> Traffic:
     """The messages that open so many sums of a pair."""
     ciphertexts = count * COMPONENTS * GT.size
     return [
-        (server, l, frame_bytes(SUMS, 3, ciphertexts)),
-        (l, k, frame_bytes(NOISY, 3, ciphertexts)),
-        (k, l, frame_bytes(PARTIAL, 1, partial_bytes(count))),
+        (server, l, one_message(SUMS, 3, ciphertexts)),
+        (l, k, one_message(NOISY, 3, ciphertexts)),
+        (k, l, one_message(PARTIAL, 1, partial_bytes(count))),
     ]

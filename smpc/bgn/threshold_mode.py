@@ -33,7 +33,7 @@ from smpc.bgn.curve import GT, Elements, Encoded, Group
 from smpc.bgn.decrypt import COMPONENTS, read_ciphertexts
 from smpc.bgn.dlog import DiscreteLog
 from smpc.bgn.entries import Entries
-from smpc.bgn.mode import RECEIVER, Part, Traffic, to_each_other
+from smpc.bgn.mode import RECEIVER, Part, Traffic, one_message, to_each_other
 from smpc.bgn.proofs import PROOF_BYTES
 from smpc.bgn.scheme import TargetKey
 from smpc.bgn.server_products import ServerMode
@@ -48,7 +48,6 @@ from smpc.bgn.threshold_keys import (
     read_commitments,
 )
 from smpc.cast import Cast
-from smpc.cost import frame_bytes
 from smpc.errors import PeerError
 from smpc.ring import Integers
 from smpc.transcript import ALL, OTHER_PARTY, PARTY, SERVER
@@ -187,8 +186,8 @@ class ThresholdMode(ServerMode):
 
     @staticmethod
     def key_traffic(cast: Cast) -> Traffic:
-        material = frame_bytes(MATERIAL, 1, commitment_bytes(_needed(cast))) + frame_bytes(JOINT, 1, _DIGEST_BYTES)
-        share = frame_bytes(SHARE, 1, SHARE_BYTES)
+        material = one_message(MATERIAL, 1, commitment_bytes(_needed(cast))) + one_message(JOINT, 1, _DIGEST_BYTES)
+        share = one_message(SHARE, 1, SHARE_BYTES)
         told = [(party, cast.server, material) for party in cast.parties]
         return to_each_other(cast.parties, material + share) + told
 
@@ -198,14 +197,14 @@ class ThresholdMode(ServerMode):
         if not count:
             return []
         ciphertexts, order, quorum = count * COMPONENTS * GT.size, cast.parties, _quorum(cast)
-        answers = frame_bytes(PARTIAL, 1, answer_bytes(2 * count)) + frame_bytes(LAST, 1, answer_bytes(count))
+        answers = one_message(PARTIAL, 1, answer_bytes(2 * count)) + one_message(LAST, 1, answer_bytes(count))
         others = [name for name in quorum if name != to]
         return [
-            (cast.server, order[0], frame_bytes(SUMS, 3, ciphertexts)),
-            *((one, following, frame_bytes(NOISY, 3, ciphertexts)) for one, following in pairwise(order)),
-            *((order[-1], name, frame_bytes(FINAL, 3, ciphertexts)) for name in _watchers(cast, to)),
+            (cast.server, order[0], one_message(SUMS, 3, ciphertexts)),
+            *((one, following, one_message(NOISY, 3, ciphertexts)) for one, following in pairwise(order)),
+            *((order[-1], name, one_message(FINAL, 3, ciphertexts)) for name in _watchers(cast, to)),
             *((name, to, answers) for name in others),
-            *((to, name, frame_bytes(COMBINED, 2, count * GT.size)) for name in others),
+            *((to, name, one_message(COMBINED, 2, count * GT.size)) for name in others),
         ]
 
 

@@ -12,10 +12,9 @@ from itertools import product
 import numpy as np
 
 from smpc.bgn.curve import Elements, Encoded, Group
-from smpc.bgn.mode import Part, Traffic
+from smpc.bgn.mode import Part, Traffic, one_message
 from smpc.bgn.scheme import Encryptor
 from smpc.bgn.threads import on_all_cores, row_blocks
-from smpc.cost import frame_bytes
 from smpc.products import ProductPlan
 from smpc.ring import Integers
 
@@ -29,7 +28,7 @@ _DECODED = 64  # rows that one thread checks at once
 def upload_bytes(plan: ProductPlan, party: str, groups: Sequence[Group]) -> int:
     """Bytes that `party` sends each receiver for a product, framing included."""
     return sum(
-        frame_bytes(ENCRYPTED, 4, plan.widths[party] * 2 * (rows.stop - rows.start) * group.size)
+        one_message(ENCRYPTED, 4, plan.widths[party] * 2 * (rows.stop - rows.start) * group.size)
         for group in groups
         for rows in message_rows(plan)
     )
@@ -37,7 +36,7 @@ def upload_bytes(plan: ProductPlan, party: str, groups: Sequence[Group]) -> int:
 
 def upload_traffic(plan: ProductPlan, sender: str, receivers: Sequence[str], groups: Sequence[Group]) -> Traffic:
     """A party's columns to each receiver, and each one's word to go on."""
-    go_on = max(0, len(message_rows(plan)) - _AHEAD) * frame_bytes(_NEXT, 1, 8)
+    go_on = max(0, len(message_rows(plan)) - _AHEAD) * one_message(_NEXT, 1, 8)
     there = [(sender, receiver, upload_bytes(plan, sender, groups)) for receiver in receivers]
     return [*there, *((receiver, sender, go_on) for receiver in receivers)]
 

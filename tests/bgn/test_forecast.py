@@ -15,6 +15,7 @@ from smpc.bgn.dlog import WINDOW
 from smpc.bgn.forecast import BgnForecast
 from smpc.bgn.modes import Keys
 from smpc.cast import Cast
+from smpc.errors import InputError
 from smpc.values import Held
 from tests.bgn.tasks import bgn
 from tests.support import held, schema, tables
@@ -48,3 +49,24 @@ def test_sockets_count_what_is_forecast(count: int) -> None:
             assert sum(session.bytes.values()) > 0
             for sender, routes in found.items():
                 assert routes == {to: session.bytes.get((sender, to), 0) for to in routes}, (keys, sender)
+
+
+@pytest.mark.parametrize(
+    ("keys", "widths", "label"),
+    [
+        (Keys("pair"), (279, 279), "partial decryption"),
+        (Keys("threshold"), (342, 341), "encrypted sums"),
+        (Keys("linear"), (1673, 1672), "noisy sums"),
+        (Keys("pair"), (1, 5462), "encrypted columns"),
+        (Keys("linear"), (10923, 1), "encrypted columns"),
+    ],
+)
+def test_what_no_frame_holds_is_refused_before_a_run(keys: Keys, widths: tuple[int, int], label: str) -> None:
+    def opened(widths: tuple[int, int]) -> None:
+        session = BgnForecast(Cast(NAMES[:2], dealer=None), keys)
+        sums = session.inner(Held("p0"), Held("p1"), rows=256, widths=widths, bits=8)
+        session.reveal(sums, to="server", message="sums", unprotected=True)
+
+    with pytest.raises(InputError, match=rf"'{label}' takes \d+ bytes, at most 268435456: use fewer columns"):
+        opened(widths)
+    opened((max(1, widths[0] - 2), max(1, widths[1] - 2)))

@@ -42,9 +42,12 @@ class Round:
         return images, prove(exponent, self._statement(share.index, images), self._context(party), random)
 
     def check(self, images: Elements, proof: Encoded, index: int, party: str) -> None:
-        """Raises PeerError that names the party if its answer is not by its key share."""
+        """Raises PeerError that names the party if its answer is not by its key share, or is to other bases."""
         if images.shape != self.bases.shape or not verify(proof, self._statement(index, images), self._context(party)):
-            raise PeerError(f"{party}: its partial decryption is not by its key share; the party is faulty or cheats")
+            raise PeerError(
+                f"{party}: its partial decryption is not by its key share; the party is faulty or cheats, or whoever "
+                "sent it the sums, if they are not the same everywhere"
+            )
 
     def _statement(self, index: int, images: Elements) -> list[Powers]:
         group = GROUPS[self.number - 1]

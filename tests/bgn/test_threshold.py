@@ -108,6 +108,16 @@ def test_a_wrong_answer_is_named_in_each_round(number: int) -> None:
             case()
 
 
+def test_an_honest_answer_to_other_sums_does_not_accuse_the_party_alone() -> None:
+    """The last party has sent it other final sums than the one that checks."""
+    of = joint(2, 2)
+    key = TargetKey(*of.keys.joint)
+    here, there = (first_round(key.encrypt([1], RANDOM), of.keys, SESSION) for _ in range(2))
+    images, proof = there.answer(of.shares["p1"], "p1", RANDOM)
+    with pytest.raises(PeerError, match=r"p1: .*or whoever sent it the sums, if they are not the same everywhere"):
+        here.check(images, proof, 1, "p1")
+
+
 def test_an_answer_of_one_round_is_none_of_the_other() -> None:
     of = joint(2, 2)
     round_ = first_round(TargetKey(*of.keys.joint).encrypt([1], RANDOM), of.keys, SESSION)

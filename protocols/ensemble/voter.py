@@ -49,10 +49,8 @@ def labels(model: Any, features: Any, classes: Sequence[str]) -> npt.NDArray[np.
     numbers = {name: number for number, name in enumerate(classes)}
     found = np.array([numbers.get(_text(value), -1) for value in predicted.tolist()], dtype=np.int64)
     if (found < 0).any():
-        first = predicted.tolist()[int((found < 0).argmax())]
-        raise InputError(
-            f"{type(model).__name__}: predicts {first!r}, which is none of the classes {', '.join(classes)}"
-        )
+        first = repr(predicted.tolist()[int((found < 0).argmax())])[:80]
+        raise InputError(f"{type(model).__name__}: predicts {first}, which is none of the classes {', '.join(classes)}")
     return found
 
 

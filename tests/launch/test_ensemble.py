@@ -39,6 +39,7 @@ from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
 from mechanisms.ledger import BudgetError, Ledger
+from protocols.ensemble.voter import labels
 from smpc.ballots import envelope, shares
 from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.receiver import Receiver
@@ -183,6 +184,16 @@ def test_models_that_cannot_vote_are_refused_in_one_line(tmp_path: Path) -> None
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="this key is not the one"):
         cast_vote(job, "tree", tmp_path / "tree.joblib", table=None, key=tmp_path / "bayes.voter", seconds=0)
+
+
+def test_a_long_prediction_is_cut_in_its_refusal() -> None:
+    class Talker:
+        def predict(self, features: np.ndarray) -> list[str]:
+            return ["x" * 100_000] * len(features)
+
+    with pytest.raises(InputError, match="which is none of the classes down, up") as caught:
+        labels(Talker(), np.zeros((2, 1)), ("down", "up"))
+    assert len(str(caught.value)) < 200
 
 
 @contextmanager

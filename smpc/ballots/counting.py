@@ -27,7 +27,7 @@ from smpc.ballots.box import DIGEST_WORDS, NOBODY, Box
 from smpc.ballots.check import check
 from smpc.ballots.envelope import Reason
 from smpc.ballots.poll import Poll
-from smpc.errors import InputError
+from smpc.errors import InputError, PeerError
 from smpc.ring import Integers
 from smpc.session import Session
 from smpc.values import Held, Shared
@@ -85,14 +85,21 @@ def tally(s: Session, boxes: Mapping[str, Held[Box]], poll: Poll, *, checked: bo
 def _batches(
     s: Session, boxes: Mapping[str, Held[Box]], poll: Poll
 ) -> Iterator[tuple[Integers, npt.NDArray[np.bool_]]]:
-    """Voters' numbers, and which of their ballots all parties have alike: the same for every participant."""
+    """Voters' numbers, and which of their ballots all parties have alike: the same for every participant.
+
+    Raises PeerError where the first party names a ballot twice, or one of nobody.
+    """
     first, *others = s.cast.parties
     most = _batch_size(poll)
-    more = True
+    more, left = True, set(range(len(poll.voters)))
     while more:
         told = s.at(first, Box.next_batch, boxes[first], most, BATCH_SECONDS)
         line = s.publish(told, shape=(1 + most,), message="next ballots")
-        more, batch = bool(line[0]), line[1:][line[1:] != NOBODY].astype(np.int64)
+        named = line[1:][line[1:] != NOBODY]
+        if len(left.intersection(named.tolist())) < len(named):
+            raise PeerError(f"{first} counts a ballot twice, or one of no voter")
+        left.difference_update(named.tolist())
+        more, batch = bool(line[0]), named.astype(np.int64)
         if not batch.size:
             continue
         alike = np.ones(len(batch), dtype=np.bool_)

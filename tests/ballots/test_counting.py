@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from smpc import Cast, ClearSession, InputError
 from smpc.ballots import check as checks
 from smpc.ballots import counting
+from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.counting import Tally, tally
 from smpc.ballots.envelope import Reason
+from smpc.errors import PeerError
 from smpc.transcript import table
 from smpc.values import Held, value_of
 from tests.ballots.support import Election, put
@@ -223,3 +225,25 @@ def test_batches_do_not_change_the_counts(tmp_path: Path, monkeypatch: pytest.Mo
     result, s = counted(election, ballots, tmp_path)
     assert np.array_equal(result.counts.share, election.counts([v for v in VOTERS if v != "v4"]))
     assert sum(m.message == "check values" for m in s.transcript.messages) == 2
+
+
+@pytest.mark.parametrize(
+    "lines", [[[1, 1]], [[1, 7]], [[0.5, 1]], [[-2, 1]], [[np.nan, 1]], [[1e300, 1]], [[0, 1], [2, 1]]]
+)
+def test_a_first_party_that_names_a_ballot_twice_or_of_nobody_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[list[float]]
+) -> None:
+    election = Election(("ann", "bob"), ("v0", "v1", "v2"), 10, 3)
+    boxes = election.boxes(tmp_path)
+    for voter in election.voters:
+        put(boxes, election.ballot(voter, election.votes(voter)))
+    told = iter(lines)
+
+    def told_by_ann(box: Box, most: int, seconds: float) -> np.ndarray:
+        line = np.full(1 + most, NOBODY, dtype=np.float64)
+        line[:3] = [1, *next(told)]
+        return line
+
+    monkeypatch.setattr(Box, "next_batch", told_by_ann)
+    with pytest.raises(PeerError, match=r"^ann counts a ballot twice, or one of no voter$"):
+        tally(ClearSession(Cast(election.parties)), {p: Held(p, b) for p, b in boxes.items()}, election.poll)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -134,7 +135,7 @@ class SplitTask(Task):
             "epsilon": str(self.epsilon),
             "delta": str(self.delta or 0),
             "one shot": str(self.one_shot),
-            "categories": ", ".join(self.categories),
+            "categories": json.dumps(self.categories),
             "label": f"{self.label.name} of {self.label_party}",
             **{key: str(value) for key, value in self.choices.items()},
             **column_facts(self.parties),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,13 @@ def test_labels_without_a_law_have_a_number_of_classes_too(tmp_path: Path) -> No
     job["party"][1]["columns"] = {"y": [0, 1e9]}
     with pytest.raises(JobError, match="classes = 1000000001: at most 1000"):
         load_job(write_job(tmp_path, job))
+
+
+def test_names_with_commas_are_no_other_categories(tmp_path: Path) -> None:
+    task = load_job(write_job(tmp_path, split_job())).task
+    assert isinstance(task, SplitTask)
+    facts = [replace(task, categories=names).facts() for names in (("a, b",), ("a", "b"), ())]
+    assert len({own["categories"] for own in facts}) == 3
 
 
 def test_independent_draws_do_not_fit_one_shot(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 from string import Template
@@ -24,6 +25,17 @@ def test_every_table_has_its_place() -> None:
     assert names == set(BENCHES) | others
     for module, *_ in BENCHES.values():
         assert (HERE / f"{module}.py").is_file() and f"tests.bench.{module}" in TEMPLATE
+
+
+def test_the_page_is_made_of_its_template() -> None:
+    page = PAGE.read_text()
+    prose = [part.strip("\n") for part in re.split(r"\$\w+", TEMPLATE)]
+    place = 0
+    for part in prose:
+        place = page.find(part, place)
+        assert place >= 0, f"not on the page, or not in this order: run make performance\n{part}"
+        place += len(part)
+    assert "$" not in page
 
 
 def test_no_place_and_no_host_is_named() -> None:

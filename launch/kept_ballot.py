@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launch.outputs import write_file
 from smpc.ballots.envelope import Envelope
 from smpc.ballots.poll import Poll
+from smpc.engine import public_json
 from smpc.errors import InputError
 
 
@@ -23,13 +25,13 @@ class KeptBallot:
     def read(self, poll: Poll) -> dict[str, Envelope] | None:
         """The envelope for each party, if there is a ballot for this poll. Raises InputError for another file."""
         try:
-            pieces = json.loads(self.path.read_bytes())
+            pieces: Any = public_json.read(self.path.read_bytes())
             ballot = {party: Envelope.read(base64.b64decode(pieces[party])) for party in poll.parties}
         except FileNotFoundError:
             return None
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}); it holds your ballot") from None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             raise InputError(f"{self.path}: is no ballot that `smpc vote` has kept; move it away") from None
         return ballot if all(envelope.poll == poll.id for envelope in ballot.values()) else None
 

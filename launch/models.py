@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import numpy as np
 from launch.jobfile.parties import INTERCEPT
 from launch.tables.table import read_columns
 from protocols.schema import Floats
+from smpc.engine import public_json
 from smpc.errors import InputError
 
 _LOSSES = ("linear", "logistic")
@@ -40,7 +40,7 @@ class ReleasedModel:
         """From a result folder or its model.json. Raises InputError for anything else."""
         file = path / "model.json" if path.is_dir() else path
         try:
-            about = json.loads(file.read_text(encoding="utf-8"))
+            about: Any = public_json.read(file.read_bytes())
             values = {str(name): float(value) for name, value in about["coefficients"].items()}
             intercept = values.pop(INTERCEPT)
             finite = all(map(math.isfinite, (intercept, *values.values())))

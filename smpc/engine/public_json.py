@@ -43,6 +43,11 @@ def decode(data: Array, longest: int | None = None) -> object:
     return value
 
 
+def read(text: bytes) -> object:
+    """The value in a file that this user has. Raises ValueError like `decode`, however long the file."""
+    return decode(np.frombuffer(text, dtype=np.uint8), len(text))
+
+
 def send(network: Network, peer: str, label: str, value: object) -> None:
     """Queue a public value. Raises InputError if its text is longer than a peer would read."""
     network.send(peer, label, encode(value, what=label))

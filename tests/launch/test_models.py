@@ -84,6 +84,12 @@ def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
         ReleasedModel.load(written(tmp_path, **change))
 
 
+def test_deep_brackets_are_no_model(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="is not the model.json"):
+        ReleasedModel.load(tmp_path)
+
+
 def test_rows_beyond_the_bounds_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path, bounds={"u": [0, 1], "v": [-1, 1]})
     (tmp_path / "t.csv").write_text("u,v\n0,-1\n1.5,1\n-0.1,0\n")

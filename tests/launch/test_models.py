@@ -86,7 +86,7 @@ def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
 
 def test_deep_brackets_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="is not the model.json"):
+    with pytest.raises(InputError, match=r"is not the model\.json"):
         ReleasedModel.load(tmp_path)
 
 

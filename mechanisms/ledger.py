@@ -19,8 +19,8 @@ from pathlib import Path
 
 from mechanisms import validate
 from mechanisms.guarantee import Row
+from mechanisms.transaction import transaction
 
-WAIT_SECONDS = 30.0
 _VERSION = 1
 _TABLES = """
 CREATE TABLE caps (data_set TEXT NOT NULL, unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
@@ -133,24 +133,13 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """An immediate transaction: nobody else writes meanwhile. Committed at the end, rolled back on any error."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # the owner's alone, as the journal after it
-            db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
         except OSError as error:
             raise LedgerError(f"{self.path}: {error.strerror}: give a file in an existing directory") from None
-        except sqlite3.Error as error:
-            raise LedgerError(f"{self.path}: {error}: give a file in an existing directory") from None
-        try:
-            db.execute("PRAGMA synchronous = EXTRA")
-            db.execute("BEGIN IMMEDIATE")
+        with transaction(self.path, LedgerError) as db:
             _prepare(db, self.path)
             yield db
-            db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise LedgerError(f"{self.path}: {error}: check the file or wait for the other job") from None
-        finally:
-            db.close()  # an open transaction is rolled back
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:

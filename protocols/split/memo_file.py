@@ -10,17 +10,16 @@ from __future__ import annotations
 import hmac
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from mechanisms.randomness import KEY_BYTES
+from mechanisms.transaction import transaction
 from smpc.errors import InputError
 
-WAIT_SECONDS = 30.0
 NONCE_BYTES = 12
 _VERSION = 2
 _CHECK = b"key check"
@@ -70,11 +69,9 @@ class MemoFile:
         except (InvalidTag, ValueError):
             raise MemoError(f"{self.path}: a stored draw was altered: restore the newest copy of the file") from None
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """An immediate transaction, on disk at the end, rolled back on any error."""
-        with _transaction(self.path) as db:
-            yield db
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """On disk at the end, rolled back on any error."""
+        return transaction(self.path, MemoError)
 
     def _check(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -128,7 +125,7 @@ def _make(path: Path) -> None:
         raise MemoError(f"{begun}: {error.strerror}: make room") from None
     nonce = os.urandom(NONCE_BYTES)
     check = nonce + AESGCM(hmac.digest(key, b"value", "sha256")).encrypt(nonce, b"", _CHECK)
-    with _transaction(path) as db:
+    with transaction(path, MemoError) as db:
         for statement in _TABLES.strip().split(";\n"):
             db.execute(statement)
         db.execute("INSERT INTO key_check VALUES (?)", (check,))
@@ -139,23 +136,6 @@ def _make(path: Path) -> None:
         os.fsync(folder)  # a draw without its key's name would be taken for none
     finally:
         os.close(folder)
-
-
-@contextmanager
-def _transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    try:
-        db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
-    except sqlite3.Error as error:
-        raise MemoError(f"{path}: {error}: give a file in an existing directory") from None
-    try:
-        db.execute("PRAGMA synchronous = EXTRA")
-        db.execute("BEGIN IMMEDIATE")
-        yield db
-        db.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise MemoError(f"{path}: {error}: check the file or wait for the other job") from None
-    finally:
-        db.close()  # an open transaction is rolled back
 
 
 def _key_of(path: Path) -> bytes:

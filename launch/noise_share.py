@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+TOO_MUCH = 0.03
 # What a share does to a model on the public tables of docs/protocols/functional.md; between them by ratio.
 _VERDICTS = (
     (0.003, "it hardly shows"),
-    (0.03, "coefficients may be off by a fifth"),
+    (TOO_MUCH, "coefficients may be off by a fifth"),
     (float("inf"), "the model says next to nothing; take more rows, fewer columns or a larger epsilon"),
 )
-TOO_MUCH = 0.03
 
 
 def noise_line(deviation: float, rows: int) -> str:

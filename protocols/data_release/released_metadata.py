@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mechanisms.guarantee import Guarantee
 from protocols.data_release.released_data import ONES, ReleasedColumn, ReleasedData
 from protocols.schema import Column
@@ -69,7 +67,9 @@ def to_json(data: ReleasedData) -> str:
 def from_json(text: bytes) -> Metadata:
     """Raises InputError, one line of printable characters, for anything but what `to_json` writes."""
     try:
-        parsed = public_json.decode(np.frombuffer(text, dtype=np.uint8), _MOST_BYTES)
+        if len(text) > _MOST_BYTES:
+            raise ValueError
+        parsed = public_json.read(text)
     except ValueError:
         raise InputError("its metadata are no JSON text of finite numbers, or too long or too deep") from None
     about = _object("the whole", parsed)

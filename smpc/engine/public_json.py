@@ -25,14 +25,16 @@ def encode(value: object, *, what: str) -> Array:
     return np.frombuffer(text, dtype=np.uint8)
 
 
-def decode(data: Array, longest: int | None = None) -> object:
-    """The value that a peer sent. Raises ValueError for anything else than what `encode` makes of finite numbers.
-
-    `longest`: how many bytes are read of a file, MAX_BYTES of a peer.
-    """
-    if data.nbytes > (MAX_BYTES if longest is None else longest):
+def decode(data: Array) -> object:
+    """The value that a peer sent. Raises ValueError for anything else than what `encode` makes of finite numbers."""
+    if data.nbytes > MAX_BYTES:
         raise ValueError
-    text = data.tobytes().decode()
+    return read(data.tobytes())
+
+
+def read(data: bytes) -> object:
+    """The value of a text, a file's say, of any length. Raises ValueError like `decode`."""
+    text = data.decode()
     # the parser recurses; a library that raises the interpreter's limit would let it overflow the stack
     if _depth(text) > _DEEPEST:
         raise ValueError
@@ -41,11 +43,6 @@ def decode(data: Array, longest: int | None = None) -> object:
     except RecursionError:
         raise ValueError from None
     return value
-
-
-def read(text: bytes) -> object:
-    """The value in a file that this user has. Raises ValueError like `decode`, however long the file."""
-    return decode(np.frombuffer(text, dtype=np.uint8), len(text))
 
 
 def send(network: Network, peer: str, label: str, value: object) -> None:

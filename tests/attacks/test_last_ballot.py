@@ -23,7 +23,6 @@ from protocols.ensemble import statistic
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
 from protocols.ensemble.statistic import StatisticPlan
-from smpc import Held
 from smpc.ballots.box import Box
 from tests.attacks.ours import Recorded
 from tests.ballots.support import Election
@@ -53,12 +52,8 @@ def release_task(s: Any, frames: Recorded, of: Election, sent: dict[str, list[by
     """What this process was sent by each peer, by label, and its own shares of the two ballots."""
     start, shares = len(frames), []
     with tempfile.TemporaryDirectory() as folder, ExitStack() as patches:
-        own = None
+        boxes = of.filled(s, Path(folder), sent)
         if s.is_party:
-            own = of.boxes(Path(folder))[s.me]
-            for data in sent[s.me]:
-                own.put(data)
-            own.close()
             take = Box.take
 
             def watched(box: Box, numbers: Any) -> Any:
@@ -68,7 +63,6 @@ def release_task(s: Any, frames: Recorded, of: Election, sent: dict[str, list[by
             patches.enter_context(patch.object(Box, "take", watched))
         if leak:
             zero_masks(s, patches)
-        boxes = {party: Held(party, own if party == s.me else None) for party in s.cast.parties}
         plan = StatisticPlan(Auxiliary.of(rows_of(WORDS, 1)), of.poll, Budget(Fraction(1)))
         statistic.release(s, boxes, plan)
     received = [(peer, f.label, f.payload) for way, peer, f in frames[start:] if way == "received"]

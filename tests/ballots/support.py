@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from smpc.ballots import envelope, shares
 from smpc.ballots.box import Box
 from smpc.ballots.envelope import Envelope
 from smpc.ballots.poll import Poll
+from smpc.values import Held
 
 Integers = npt.NDArray[np.int64]
 
@@ -74,6 +76,16 @@ class Election:
             place.mkdir(parents=True)
             made[party] = Box(self.poll, party, self.seal(party), place)
         return made
+
+    def filled(self, s: Any, folder: Path, sent: Mapping[str, Sequence[bytes]]) -> dict[str, Held[Box]]:
+        """The boxes as this process of a session has them, closed: with all ballots sent to its party in its own."""
+        own = None
+        if s.is_party:
+            own = self.boxes(folder)[s.me]
+            for data in sent[s.me]:
+                own.put(data)
+            own.close()
+        return {party: Held(party, own if party == s.me else None) for party in s.cast.parties}
 
     def another_job(self) -> Election:
         return replace(self, job="another job")

@@ -67,13 +67,7 @@ def run_task(s: Any, election: Election, release: str, sent: dict[str, list[byte
     plan = plan_of(election, release)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            own = None
-            if s.is_party:
-                own = election.boxes(Path(folder))[s.me]
-                for data in sent[s.me]:
-                    own.put(data)
-                own.close()
-            boxes = {party: Held(party, own if party == s.me else None) for party in s.cast.parties}
+            boxes = election.filled(s, Path(folder), sent)
             before = dict(s.cost.predicted), dict(s.cost.counted)
             _, report = counted_run(s, Backend(), text_of(plan, boxes))
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from smpc.ballots.counting import tally
-from smpc.values import Held, value_of
+from smpc.values import value_of
 from tests.ballots.support import Election
 from tests.conftest import Pools
 
@@ -28,13 +28,7 @@ def ballots_of(election: Election) -> dict[str, np.ndarray]:
 
 def count_task(s: Any, election: Election, sent: dict[str, list[bytes]]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        own = None
-        if s.is_party:
-            own = election.boxes(Path(folder))[s.me]
-            for data in sent[s.me]:
-                own.put(data)
-            own.close()
-        boxes = {party: Held(party, own if party == s.me else None) for party in s.cast.parties}
+        boxes = election.filled(s, Path(folder), sent)
         result = tally(s, boxes, election.poll)
         opened = s.reveal(result.counts, to="server", message="counts", unprotected=True)
         counts = value_of(opened) if s.me == "server" else None

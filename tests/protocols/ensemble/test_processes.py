@@ -14,7 +14,6 @@ import pytest
 from protocols.ensemble import statistic
 from protocols.ensemble.budget import Budget
 from protocols.ensemble.statistic import StatisticPlan
-from smpc import Held
 from tests.ballots.support import Election
 from tests.conftest import Pools
 from tests.protocols.ensemble.support import all_votes, auxiliary, run
@@ -31,13 +30,7 @@ def plan_of(of: Election, delta: Fraction | None) -> StatisticPlan:
 def release_task(s: Any, of: Election, delta: Fraction | None, sent: dict[str, list[bytes]]) -> Any:
     s._own_random = words_of(s.me)
     with tempfile.TemporaryDirectory() as folder:
-        own = None
-        if s.is_party:
-            own = of.boxes(Path(folder))[s.me]
-            for data in sent[s.me]:
-                own.put(data)
-            own.close()
-        boxes = {party: Held(party, own if party == s.me else None) for party in s.cast.parties}
+        boxes = of.filled(s, Path(folder), sent)
         found = statistic.release(s, boxes, plan_of(of, delta))
     return found.statistic, found.weights, found.counted, found.guarantee.to_json()
 

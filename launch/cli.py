@@ -15,7 +15,7 @@ from types import FrameType
 from mechanisms.guarantee import UNITS
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
 from protocols.functional.options import LOSSES
-from smpc.errors import InputError, SmpcError
+from smpc.errors import InputError, SmpcError, printable
 
 INTERRUPTED = 130
 _TRACE = "also write trace.json: who did what when, for ui.perfetto.dev"
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.command(options)
     except (SmpcError, BudgetError, LedgerError) as error:
-        print(f"smpc: {error}", file=sys.stderr)
+        print(f"smpc: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("smpc: interrupted", file=sys.stderr)
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("smpc: out of memory; use fewer rows or columns", file=sys.stderr)
         return 1
     except OSError as error:  # a full disk, a closed pipe
-        print(f"smpc: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
+        print(printable(f"smpc: {error.filename or 'system'}: {error.strerror or error}"), file=sys.stderr)
         return 1
     return 0
 

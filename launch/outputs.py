@@ -83,6 +83,8 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(place)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +64,7 @@ def vote(
     addresses = {party.name: party.ballots for party in task.parties}
     certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_alone(voter, key))
         doors = open_doors(addresses, certificates, seconds=seconds)
         for door in doors:
             stack.callback(door.close)
@@ -94,3 +97,16 @@ def vote(
         receipts = hand_in(ballot, doors)
     kept.remove()
     return receipts if new else [*receipts, f"{kept.path} was sent, an earlier call's ballot, not a new one of {model}"]
+
+
+@contextlib.contextmanager
+def _alone(voter: str, key: Path) -> Iterator[None]:
+    """Two calls at once for one voter would send two ballots, one to each compute party perhaps: neither counts."""
+    with open(key, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"--as {voter}: another `smpc vote` is under way with {key}; wait for its receipts"
+            ) from None
+        yield

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """Fit for one line of a terminal: control characters and line breaks are shown as question marks."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 class SmpcError(Exception):
     """Base of every error of this toolkit."""
 

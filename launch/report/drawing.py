@@ -9,9 +9,9 @@ from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
-from launch.report.markup import Markup, plain
+from launch.report.markup import Markup
 from launch.report.style import MUTED, SERIES, SHADES, TEXT
-from smpc.errors import InputError
+from smpc.errors import InputError, printable
 
 WIDTH = 4.4  # inches: so narrow that 10 points are readable on a phone
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -71,7 +71,7 @@ def picture(figure: Any, name: str, alt: str) -> Markup:
         node.tag = node.tag.removeprefix(_SVG)
         node.attrib = {_plain(key): _prefixed(_plain(key), value, name) for key, value in node.attrib.items()}
     title = ElementTree.Element("title", id=f"{name}-alt")
-    title.text = plain(alt)
+    title.text = printable(alt)
     root.insert(0, title)
     for size in ("width", "height"):  # the page's style says it
         del root.attrib[size]
@@ -103,5 +103,5 @@ def shades() -> Any:
 
 def shortened(text: str, longest: int) -> str:
     """Text for a drawing; the whole stands in a table."""
-    text = plain(text)
+    text = printable(text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"

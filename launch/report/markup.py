@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from smpc.errors import printable
+
 
 class Markup(str):
     """Text that is HTML already. All other text is escaped wherever it is put into an element."""
@@ -15,19 +17,14 @@ class Markup(str):
 def element(name: str, *children: str, **attributes: str) -> Markup:
     """<name ...>children</name>. An attribute's underscores are hyphens, one at its end is dropped (`class_`)."""
     told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(plain(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape(printable(value))}"' for key, value in attributes.items()
     )
     return Markup(f"<{name}{told}>{join(children)}</{name}>")
 
 
 def join(parts: Iterable[str]) -> Markup:
     """The parts in a row."""
-    return Markup("".join(part if isinstance(part, Markup) else escape(plain(part)) for part in parts))
-
-
-def plain(text: str) -> str:
-    """Text without control characters, which no page may hold, and without those that turn its direction."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return Markup("".join(part if isinstance(part, Markup) else escape(printable(part)) for part in parts))
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: Sequence[int] = ()) -> Markup:

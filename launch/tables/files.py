@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from launch.jobfile.fields import shown
-from smpc.errors import InputError
+from smpc.errors import InputError, printable
 
 _BLOCK = 1 << 18  # bytes read at once; no row of a CSV file is longer
 
@@ -84,7 +84,7 @@ def _csv_options() -> dict[str, Any]:
 def _unreadable(path: Path, error: Exception) -> TableError:
     if isinstance(error, FileNotFoundError):
         return TableError(f"{path}: does not exist; correct its name")
-    reason = "".join(c if c.isprintable() else "?" for c in (str(error).splitlines() or [""])[0])
+    reason = printable((str(error).splitlines() or [""])[0])
     if "Empty CSV" in reason:
         return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
     odd = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)

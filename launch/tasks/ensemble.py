@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from launch.ballot_keys import SEAL, public_sealing_key, read_roster, read_sealing_key
 from launch.jobfile.compute_parties import ComputeParty, read_classes, read_compute_parties
+from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
 from launch.outputs import cost_json
@@ -41,13 +42,13 @@ from smpc.cast import Cast
 from smpc.engine.handshake import Agreement, derive
 from smpc.engine.network import Network
 from smpc.engine.session import CryptenSession
-from smpc.engine.tls import Identity, listen
+from smpc.engine.tls import Identity, fingerprint, listen
 from smpc.forecast import Forecast
 from smpc.session import Session
 from smpc.values import Held
 
 STATISTIC = "statistic"
-NO_RUN = bytes(ID_BYTES)  # while a job is planned only: there are no ballots for it
+NO_BALLOTS = bytes(ID_BYTES)  # the job and the run of a poll that is planned only
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class EnsembleTask(Task):
     roster: Path
     seconds: float
     parties: tuple[ComputeParty, ...]
+    helpers: tuple[Endpoint, ...]
 
     @classmethod
     def read(cls, path: Path, top: Fields, job: Fields) -> EnsembleTask:
@@ -97,6 +99,7 @@ class EnsembleTask(Task):
             roster=path.parent / voters.text("keys"),
             seconds=voters.number("seconds", 600, 1, 3600),
             parties=read_compute_parties(path, top),
+            helpers=tuple(read_endpoint(top.inner(who, ENDPOINT_KEYS), path) for who in ("server", "dealer")),
         )
 
     @cached_property
@@ -118,14 +121,29 @@ class EnsembleTask(Task):
             **{f"sealing key of {party.name}": party.sealing_key for party in self.parties},
         }
 
-    def poll(self, auxiliary: Auxiliary, run: bytes = NO_RUN) -> Poll:
-        """What a ballot is bound to: this job on these samples, for these voters and keys, and one run of it."""
-        public = {"job": self.job, **self.facts(), "samples": digest(auxiliary)}
-        job = hashlib.sha256(json.dumps(public, sort_keys=True).encode()).digest()
-        seals = {party.name: public_sealing_key(party.sealing_key) for party in self.parties}
-        return Poll(job, run, seals, self.voters, auxiliary.count, len(self.classes))
+    def poll(self, auxiliary: Auxiliary, run: bytes | None = None) -> Poll:
+        """What a ballot is bound to: this job on these samples, for these voters and keys, and one run of it.
 
-    def plan(self, auxiliary: Auxiliary, run: bytes = NO_RUN) -> StatisticPlan | PaperPlan:
+        Without `run` it is planned only.
+        """
+        job = NO_BALLOTS if run is None else self.job_hash(auxiliary)
+        seals = {party.name: public_sealing_key(party.sealing_key) for party in self.parties}
+        return Poll(job, run or NO_BALLOTS, seals, self.voters, auxiliary.count, len(self.classes))
+
+    def job_hash(self, auxiliary: Auxiliary) -> bytes:
+        """Of all that a voter trusts in: what is computed, from which samples and ballots, by whom.
+
+        A participant is who has the certificate that the job file lists under its name, where it lists one.
+        """
+        listed = {who.name: fingerprint(who.certificate) if who.certificate else "" for who in self._everyone}
+        public = {"job": self.job, **self.facts(), "samples": digest(auxiliary), "participants": list(listed.items())}
+        return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).digest()
+
+    @property
+    def _everyone(self) -> tuple[Endpoint, ...]:
+        return (*self.parties, *self.helpers)
+
+    def plan(self, auxiliary: Auxiliary, run: bytes | None = None) -> StatisticPlan | PaperPlan:
         return self.plan_of(auxiliary, self.poll(auxiliary, run))
 
     def plan_of(self, auxiliary: Auxiliary, poll: Poll) -> StatisticPlan | PaperPlan:
@@ -137,6 +155,7 @@ class EnsembleTask(Task):
     def prepare(self, me: str) -> Prepared:
         auxiliary = self.table.load()
         self.plan(auxiliary)
+        self.job_hash(auxiliary)  # a certificate's fault is told now
         return Prepared((auxiliary, self._door(me)), {"auxiliary samples": digest(auxiliary)})
 
     def _door(self, me: str) -> Door | None:

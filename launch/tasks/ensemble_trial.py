@@ -13,7 +13,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from launch.tasks.ensemble import NO_RUN, EnsembleTask, release
+from launch.tasks.ensemble import NO_BALLOTS, EnsembleTask, release
 from launch.tasks.trial import Text, Trial, party_names
 from protocols.ensemble.auxiliary import Auxiliary, unit_rows
 from protocols.ensemble.paper import PaperPlan
@@ -49,7 +49,7 @@ class EnsembleTrial(Trial):
     def _poll(self) -> Poll:
         seals = {party: _seal(party).public_key() for party in self.cast.parties}
         voters = {voter: _signature(voter).public_key() for voter in map(str, range(self.voters))}
-        return Poll(NO_RUN, NO_RUN, seals, voters, self.rows, len(self.task.classes))
+        return Poll(NO_BALLOTS, NO_BALLOTS, seals, voters, self.rows, len(self.task.classes))
 
     def material(self) -> Ballots:
         """Every party's ballots: of each voter uniform votes."""

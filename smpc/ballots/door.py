@@ -12,7 +12,7 @@ from pathlib import Path
 from smpc.ballots.envelope import Envelope
 from smpc.ballots.wire import GREETING, RECEIPT, ballot_bytes, exactly, send_at_once
 from smpc.engine.tls import Address, certificate_der
-from smpc.errors import InputError, PeerError, SmpcError
+from smpc.errors import InputError, PeerError, SmpcError, printable
 
 _ANSWER_SECONDS = 30.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 3.0
@@ -76,7 +76,7 @@ class Door:
                 if time.monotonic() > self._end:
                     raise PeerError(f"{self.party} gave no receipt before the connection was lost") from None
                 self._connect_again()
-        line = "".join(c if c.isprintable() else "?" for c in text)
+        line = printable(text)
         if not kept:
             raise InputError(f"{self.party}: {line}")
         return f"{self.party}: {line}"

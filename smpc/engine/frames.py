@@ -13,7 +13,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from smpc.errors import PeerError
+from smpc.errors import PeerError, printable
 
 Array = npt.NDArray[np.generic]
 
@@ -130,6 +130,5 @@ class FrameReader:
 
     def _finish(self, payload: Array) -> Frame:
         kind, _, dimensions, _, round_, chain, _ = HEADER.unpack(self._fixed)
-        label = bytes(self._rest or b"")[8 * dimensions :].decode(errors="replace")
-        label = "".join(c if c.isprintable() else "?" for c in label)  # it may reach a terminal
+        label = printable(bytes(self._rest or b"")[8 * dimensions :].decode(errors="replace"))
         return Frame(Kind(kind), label, round_, chain, payload)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from smpc.engine import public_json
 from smpc.engine.network import Network
-from smpc.errors import PeerError
+from smpc.errors import PeerError, printable
 
 MAX_FACT_KEY = 120
 MAX_FACT_VALUE = 300
@@ -70,11 +70,6 @@ def shake_hands(network: Network, facts: Mapping[str, str]) -> Agreement:
     return Agreement(joint, keys, common)
 
 
-def _plain(text: str, longest: int) -> str:
-    """What a participant says, fit for a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text[:longest])
-
-
 def _compare(network: Network, told: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     seen: dict[str, tuple[str, str]] = {}
     differences = []
@@ -82,9 +77,9 @@ def _compare(network: Network, told: Mapping[str, Mapping[str, str]]) -> dict[st
         for key, value in sorted(told[name].items()):
             first, known = seen.setdefault(key, (name, value))
             if known != value:
-                mine, other = _plain(known, MAX_FACT_VALUE), _plain(value, MAX_FACT_VALUE)
-                differences.append(f"{_plain(key, MAX_FACT_KEY)}: {first} has {mine}, {name} has {other}")
+                mine, other = printable(known[:MAX_FACT_VALUE]), printable(value[:MAX_FACT_VALUE])
+                differences.append(f"{printable(key[:MAX_FACT_KEY])}: {first} has {mine}, {name} has {other}")
     if differences:
         more = f" (and {len(differences) - 3} more)" if len(differences) > 3 else ""
         raise PeerError(f"the participants do not run the same job: {'; '.join(differences[:3])}{more}")
-    return {_plain(key, MAX_FACT_KEY): _plain(value, MAX_FACT_VALUE) for key, (_, value) in seen.items()}
+    return {printable(key[:MAX_FACT_KEY]): printable(value[:MAX_FACT_VALUE]) for key, (_, value) in seen.items()}

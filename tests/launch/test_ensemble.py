@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -34,7 +35,7 @@ from launch.ballot_keys import (
 from launch.job import load_job
 from launch.kept_ballot import KeptBallot
 from launch.keys import make_keys
-from launch.tasks.ensemble import EnsembleTask
+from launch.tasks.ensemble import NO_BALLOTS, EnsembleTask
 from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
@@ -299,6 +300,28 @@ def test_only_a_finite_time_is_waited(tmp_path: Path, seconds: float) -> None:
         cast_vote(tmp_path / "job.toml", "tree", tmp_path / "tree.joblib", seconds=seconds)
 
 
+def test_one_voter_cannot_vote_twice_at_once(tmp_path: Path) -> None:
+    write_models(tmp_path)
+    job = write_job(tmp_path)
+    key = tmp_path / "tree.voter"
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes, open(key, "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match=r"another `smpc vote` is under way with .*tree\.voter; wait"):
+            cast_vote(job, "tree", tmp_path / "tree.joblib", key=key, seconds=0)
+        assert boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY] and not list(tmp_path.glob("*.ballot"))
+        fcntl.flock(other, fcntl.LOCK_UN)
+        assert len(cast_vote(job, "tree", tmp_path / "tree.joblib", key=key, seconds=0)) == 2
+
+
+def test_a_missing_certificate_of_the_dealer_is_told_before_anything_starts(tmp_path: Path) -> None:
+    job = write_job(tmp_path)
+    job.write_text(job.read_text().replace('name = "dealer"', 'name = "dealer"\ncertificate = "absent.crt"'))
+    task = load_job(job).task
+    task.outlook(load_job(job).cast, SAMPLES)  # plans can be made before keys
+    with pytest.raises(InputError, match=r"absent\.crt: cannot be read as PEM .*; make one with `smpc keys new`"):
+        task.prepare("server")
+
+
 def test_two_voters_with_one_data_set_are_charged_for_two_ballots(tmp_path: Path) -> None:
     write_models(tmp_path)
     job, account = write_job(tmp_path), Account(tmp_path / "ledger.sqlite", "readings")
@@ -348,7 +371,8 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
     path = write_job(tmp_path)
     task = load_job(path).task
     assert isinstance(task, EnsembleTask)
-    hashes = {task.poll(task.table.load()).job}
+    assert task.poll(task.table.load()).job == NO_BALLOTS, "planned only"
+    hashes = {job_hash(path)}
     text = path.read_text()
     for old, new in (
         ("epsilon = 20", "epsilon = 19"),
@@ -359,19 +383,34 @@ def test_the_ballots_job_hash_depends_on_every_public_choice(tmp_path: Path) -> 
         ('["down", "up"]', '["down", "up, left"]'),
         ("seconds = 300", "seconds = 301"),
         ('"statistic"', '"soft"'),
+        ('name = "server"', 'name = "hospital"'),
+        ('name = "dealer"', 'name = "trader"'),
+        ('name = "dealer"', 'name = "dealer"\ncertificate = "ann.crt"'),
+        ('name = "dealer"', 'name = "dealer"\ncertificate = "bob.crt"'),
+        ('name = "server"', 'name = "server"\ncertificate = "bob.crt"'),
     ):
         path.write_text(text.replace(old, new))
-        other = load_job(path).task
-        assert isinstance(other, EnsembleTask)
-        hashes.add(other.poll(other.table.load()).job)
+        hashes.add(job_hash(path))
     path.write_text(text)
+    (tmp_path / "elsewhere").mkdir()
+    make_keys("ann", tmp_path / "elsewhere")
+    certificate = tmp_path / "ann.crt"
+    before = certificate.read_bytes()
+    certificate.write_bytes((tmp_path / "elsewhere" / "ann.crt").read_bytes())
+    hashes.add(job_hash(path))
+    certificate.write_bytes(before)
     roster = tmp_path / "voters.csv"
     roster.write_text("\n".join(roster.read_text().splitlines()[:-1]))
-    fewer = load_job(path).task
-    assert isinstance(fewer, EnsembleTask)
-    hashes.add(fewer.poll(fewer.table.load()).job)
-    assert len(hashes) == 10
-    assert fewer.poll(fewer.table.load()).id != fewer.poll(fewer.table.load(), bytes([1] * 32)).id
+    hashes.add(job_hash(path))
+    assert len(hashes) == 16
+    samples = task.table.load()
+    assert task.poll(samples, bytes(32)).id != task.poll(samples, bytes([1] * 32)).id
+
+
+def job_hash(path: Path) -> bytes:
+    task = load_job(path).task
+    assert isinstance(task, EnsembleTask)
+    return task.poll(task.table.load(), bytes(32)).job
 
 
 @pytest.mark.parametrize(

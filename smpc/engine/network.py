@@ -60,6 +60,7 @@ class Network:
         self._tap = tap
         self._recorder = recorder
         self._chain = bytes(8)
+        self._telling_until = 0.0
         self._service = Service(me, links, deadline, self._arrived)
 
     def __enter__(self) -> Network:
@@ -134,7 +135,11 @@ class Network:
         return payload
 
     def tell(self, peers: Iterable[str], label: str, array: Array) -> None:
-        """Queue `array` for all of them, whoever is lost: for what they could hold against us if it did not come."""
+        """Queue `array` for all of them, whoever is lost: for what they could hold against us if it did not come.
+
+        An abort leaves it a deadline's time to arrive.
+        """
+        self._telling_until = time.monotonic() + self.deadline
         for peer in peers:
             self._post(self._links[peer], Kind.DATA, label, self.round + 1, array)
 
@@ -227,7 +232,7 @@ class Network:
         line = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 3]}..."
         for link in self._links.values():
             self._post(link, Kind.ABORT, line.encode("ascii", "replace").decode(), 0, None)
-        self._service.hang_up(min(_LAST_WORDS, self.deadline))
+        self._service.hang_up(max(min(_LAST_WORDS, self.deadline), self._telling_until - time.monotonic()))
         self._service.close()
 
     def _post(self, link: Link, kind: Kind, label: str, round_: int, payload: Array | None) -> None:

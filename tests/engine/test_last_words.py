@@ -78,3 +78,25 @@ def test_a_peer_that_does_not_leave_is_not_waited_for_ever(monkeypatch: pytest.M
     took = everyone.outcomes({"p0": leaver, "server": frozen})["p0"]
     everyone.close(RuntimeError())
     assert 0.15 < took < 10
+
+
+def test_what_could_be_held_against_the_leaver_has_a_deadline_to_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed before, the connection would be reset by what the slow peer sends, and the opening lost with it."""
+    monkeypatch.setattr(module, "_LAST_WORDS", 0.2)
+
+    def leaver(network: Network, _: Agreement) -> None:
+        for _ in range(COUNT):
+            network.tell(["p1"], "x", np.zeros(8 * SIZE, dtype=np.uint8))
+        raise ValueError("no more")
+
+    def slow(network: Network, _: Agreement) -> Any:
+        with network._service._turn:  # it reads nothing, and sends now and then
+            for _ in range(10):
+                network.send("p0", "y", np.zeros(1000))
+                time.sleep(0.1)
+        return [network.hear({"p0": ("x", 8 * SIZE)}, time.monotonic() + 5) for _ in range(COUNT)]
+
+    everyone = Participants(cast_of(2, dealer=False))
+    outcomes = everyone.outcomes({"p0": leaver, "p1": slow})
+    everyone.close(RuntimeError())
+    assert all(name == "p0" and isinstance(message, bytes) for name, message in outcomes["p1"])

@@ -34,7 +34,6 @@ def test_page_has_every_method_and_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_
         "epsilon 0.2",
         "epsilon 0.1",
         "not private",
-        "one voter, not private",
     ]
     assert all(len(row) == 1 + len(ensemble._ALL) for row in tables[0].rows)
     page.write(tmp_path / "out")
@@ -43,11 +42,20 @@ def test_page_has_every_method_and_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_compared_is_the_smallest_epsilon_that_is_accurate_enough() -> None:
     epsilons = [Fraction(10), Fraction(1), Fraction(1, 10)]
-    accuracies = {"statistic": (0.93, 0.92, 0.8), "soft": (0.924, 0.5, 0.4)}
+    accuracies = {"statistic": (0.93, 0.92, 0.8), "soft": (0.924, 0.6, 0.4)}
     private = {
         name: {e: summarise([value]) for e, value in zip(epsilons, values, strict=True)}
         for name, values in accuracies.items()
     }
     setting = ensemble.Setting("small", "small", small_table, (5,), 1, 1, 1)
-    rows = ensemble._comparison([ensemble.Measured(setting, 5, {}, private)]).rows
-    assert [row[1:] for row in rows] == [("10", "0.924", "1", "0.92", "10"), ("1", "0.5", "0.1", "0.8", "10")]
+
+    def rows(constant: float) -> list[tuple[str, ...]]:
+        levels = {"constant": summarise([constant])}
+        return [row[1:] for row in ensemble._comparison([ensemble.Measured(setting, 5, levels, private)]).rows]
+
+    def one(value: float) -> str:
+        return str(summarise([value]))
+
+    first = ("10", one(0.924), one(0.92), "-")
+    assert rows(0.5) == [(*first, "1", "10", "0.5"), ("1", one(0.6), one(0.8), "-", "0.1", "10", "0.5")]
+    assert rows(0.6) == [(*first, "1", "10", "0.6"), ("1", one(0.6), one(0.8), "-", "-", "-", "0.6")]

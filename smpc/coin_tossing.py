@@ -21,8 +21,9 @@ that. D is the network's deadline; a message between honest parties takes less.
 
 Why no honest party is at fault: two of them start step 2 less than D apart, since each must have the other's commitment
 and none waits longer than D for all. So their echoes are never late, and who opens is heard by all while they listen,
-whatever others keep back; one that leaves after that stays connected for D. Why one who knows the seed and stops is: then all honest parties have opened, and each of
-them either has all openings or one at fault. Who stops after that leaves no trace here: it is named as in other losses.
+whatever others keep back; one that leaves after that stays connected for D. Why one who knows the seed and stops is:
+then all honest parties have opened, and each of them either has all openings or one at fault. Who stops after that
+leaves no trace here: it is named as in other losses.
 
 Cost: 3 rounds; each party sends 65 + (65 K + 64) + (64 + 64 K) bytes to each other, and framing; 2 K multiplications on
 the curve and some 2 K signatures to verify.

@@ -176,14 +176,5 @@ def _comparison(found: list[Measured]) -> Table:
             if paper.low > constant and enough:
                 least, factor = f"{float(min(enough)):g}", f"{float(reference / min(enough)):g}"
             rows.append((one.title, f"{float(reference):g}", str(paper), *beside, least, factor, f"{constant:.4g}"))
-    columns = (
-        "",
-        "epsilon, soft",
-        "soft",
-        "statistic at a tenth",
-        "at a fiftieth",
-        "as accurate at",
-        "factor",
-        "constant",
-    )
-    return Table(columns, tuple(rows))
+    statistic = ("statistic at a tenth", "at a fiftieth", "as accurate at", "factor")
+    return Table(("", "epsilon, soft", "soft", *statistic, "constant"), tuple(rows))

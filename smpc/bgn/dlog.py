@@ -33,6 +33,7 @@ WINDOW = Room("the window that decryption searches", WINDOW_BITS)
 OVERFLOW = Fraction(1, 2**40)  # that any value of a release leaves its window; part of the guarantee
 _MOST_STEPS, _FEWEST_STEPS = 1 << 22, 1 << 12  # 48 MB of table, one file
 _CHUNK = 2048  # giant steps between look-ups
+_STEP_SECONDS = 2.3e-6  # a giant step in GT where docs/protocols/bgn.md was measured
 _HASH_BYTES = 32
 Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]  # sorted keys, and the baby step of each
 
@@ -56,6 +57,16 @@ def cache_folder() -> Path:
     return Path(base) / "sharewise"
 
 
+def search_seconds(bound: int) -> float:
+    """Of one value at the outermost of its window, where docs/protocols/bgn.md was measured."""
+    return _STEP_SECONDS * 2 * (1 + bound // (2 * _baby_steps(bound)))
+
+
+def _baby_steps(bound: int) -> int:
+    wanted = 1 << (4 * math.isqrt(bound)).bit_length()
+    return min(max(wanted, _FEWEST_STEPS), _MOST_STEPS)
+
+
 class DiscreteLog:
     """Logarithms to the group's generator (G1, or e(P, Q) in GT) for |m| <= bound."""
 
@@ -63,8 +74,7 @@ class DiscreteLog:
         if not 0 < bound <= 1 << WINDOW_BITS:
             raise InputError(f"window = {bound}: must be from 1 to 2^{WINDOW_BITS}")
         self.group, self.bound = group, bound
-        wanted = 1 << (4 * math.isqrt(bound)).bit_length()
-        self.steps = min(max(wanted, _FEWEST_STEPS), _MOST_STEPS)
+        self.steps = _baby_steps(bound)
         self._keys, self._order = _table(group, self.steps, folder or cache_folder())
         stride = group.power(group.generator, 2 * self.steps + 1)
         self._strides = (group.inverse(stride), stride)

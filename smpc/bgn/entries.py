@@ -12,9 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
 from smpc.bgn.curve import Elements, Group
+from smpc.bgn.dlog import OVERFLOW
 from smpc.errors import InputError
 from smpc.ring import Integers
+from smpc.session import Mechanism
 from smpc.values import Noise
 
 Indices = npt.NDArray[np.intp]
@@ -28,6 +32,18 @@ class BoundedNoise(Noise):
 
     masks: Mapping[str, Mask] = field(default_factory=dict)
     tail: int = 0
+
+    @classmethod
+    def of(cls, noise: Noise, mechanism: Mechanism, masks: Mapping[str, Mask], number: int) -> BoundedNoise:
+        """A session's noise with this number, from 1: it leaves its bound with probability 2^-number of `OVERFLOW`.
+
+        Raises InputError for a mechanism without a tail bound of its own for each coordinate.
+        """
+        if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+            raise InputError(f"mechanism = {mechanism}: the bgn backend adds discrete Laplace or Gaussian noise only")
+        counts = np.add.reduce([mask.astype(np.int64) for mask in masks.values()])
+        tail = int(counts.max()) * mechanism.tail(OVERFLOW / 2**number / int(counts.sum()))
+        return cls(noise.size, noise.draws, masks, tail)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.discrete_gaussian import DiscreteGaussian
-from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.randomness import RandomWords, SecureRandom
 from smpc.bgn.curve import Elements
-from smpc.bgn.dlog import OVERFLOW, WINDOW
+from smpc.bgn.dlog import WINDOW
 from smpc.bgn.entries import BoundedNoise, Entries, Pair
 from smpc.bgn.mode import RECEIVER, Part, Steps, sent_by
 from smpc.bgn.modes import Keys
@@ -62,18 +60,11 @@ class BgnSession(NetworkSession):
     # noise that is known to stay in a window
 
     def draw_noise(self, mechanism: Mechanism, contributors: Mapping[str, npt.NDArray[np.bool_]]) -> BoundedNoise:
-        """As in every session; the mechanism has to have a tail bound of its own for each coordinate.
-
-        The n-th noise of a session may exceed its bound with probability 2^-n times the session's 2^-40.
-        """
-        if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
-            raise InputError(f"mechanism = {mechanism}: the bgn backend adds discrete Laplace or Gaussian noise only")
-        noise = super().draw_noise(mechanism, contributors)
-        counts = np.add.reduce([mask.astype(np.int64) for mask in contributors.values()])
+        """As in every session, for mechanisms that `BoundedNoise` can bound."""
         self._noises += 1
-        tail = int(counts.max()) * mechanism.tail(OVERFLOW / 2**self._noises / int(counts.sum()))
-        self._tail = max(self._tail, tail)
-        return BoundedNoise(noise.size, noise.draws, contributors, tail)
+        noise = BoundedNoise.of(super().draw_noise(mechanism, contributors), mechanism, contributors, self._noises)
+        self._tail = max(self._tail, noise.tail)
+        return noise
 
     # products
 

@@ -166,6 +166,12 @@ class SplitTask(Task):
 
         return take_part(self, CryptenSession(cast, network, agreement), agreement, mine.data)
 
+    def finish(self, me: str) -> None:
+        from launch.tasks.split_run import forget_checkpoints
+
+        if not self.one_shot:
+            forget_checkpoints(self.spec(me))
+
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         from launch.tasks.split_run import forecast, script
 

@@ -40,11 +40,10 @@ from smpc.values import Held, value_of
 def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, table: Table) -> dict[str, str | bytes]:
     """The result files: f.pt at the feature party; h.pt and evaluation.json where h is; what all protocols write."""
     plan = task.plan(agreed_rows(agreement))
-    me, spec = session.me, task.spec(session.me)
+    me = session.me
     compare_ids(session.network, agreement, plan.cast, table)
     values: Held[Integers] = Held(plan.labels, released(task, plan, table) if me == plan.labels else None)
-    place = None if task.one_shot else _place(spec)
-    checkpoints = Checkpoints(place, _mark(task, table))
+    checkpoints = Checkpoints(None if task.one_shot else _place(task.spec(me)), _mark(task, table))
     features: Held[FeatureSide] = Held(plan.features)
     labels: Held[LabelSide] = Held(plan.labels)
     if me == plan.features:
@@ -54,7 +53,6 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     trained, report = counted_run(
         session, task.backend, lambda s: train_networks(s, plan, task.one_shot, features, values, labels)
     )
-    _forget(spec, place)
     about = {
         "job": task.job,
         "protocol": "split",
@@ -144,13 +142,14 @@ def _place(spec: PartySpec) -> Path:
     return spec.table.with_name(spec.table.name + ".checkpoints")
 
 
-def _forget(spec: PartySpec, checkpoints: Path | None) -> None:
-    """A finished job's checkpoints would only be in the next one's way."""
+def forget_checkpoints(spec: PartySpec) -> None:
+    """A finished job's would only be in the next one's way."""
+    place = _place(spec)
     try:
-        if checkpoints is not None:
-            shutil.rmtree(checkpoints)
+        if place.exists():
+            shutil.rmtree(place)
     except OSError as error:
-        print(f"{spec.name}: {checkpoints} could not be removed ({error.strerror})", file=sys.stderr)
+        print(f"{spec.name}: {place} could not be removed ({error.strerror})", file=sys.stderr)
 
 
 def _weights(side: Side) -> bytes:

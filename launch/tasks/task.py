@@ -84,6 +84,9 @@ class Task(ABC):
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         """Take part and return this participant's result files, cost.json among them."""
 
+    def finish(self, me: str) -> None:  # noqa: B027  # most protocols leave nothing
+        """What is left to do once this participant's result files are written."""
+
     @abstractmethod
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         """What a run on `rows` rows will send, and what it guarantees."""

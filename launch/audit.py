@@ -7,6 +7,8 @@ and the label at its lower bound. Outcomes are the log-likelihood ratio of the s
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 
 from launch.job import load_job
 from launch.tasks.functional import FunctionalTask
-from mechanisms.audit import epsilon_lower_bound, events
+from mechanisms.audit import Event, epsilon_lower_bound, events
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import RandomWords
 from protocols.functional import protocol as functional
@@ -29,6 +31,7 @@ from smpc.values import Held, Shared, value_of
 
 ALPHA = 1e-9
 LEAST_TRIALS = 1000
+OUTSIDE = 1 << 60  # beyond all thresholds
 
 
 class _Silent(DiscreteLaplace):
@@ -73,18 +76,22 @@ def audit(path: Path, trials: int) -> str:
         np.array([_ratio(_view(plan, tables), *exact, laplace=laplace) for _ in range(trials)], dtype=np.int64)
         for tables in neighbours
     )
-    bound = epsilon_lower_bound(
-        first,
-        second,
-        events(0, float(np.abs(_ratio(exact[0], *exact, laplace=laplace))) / 4),
-        delta=float(plan.delta),
-        alpha=ALPHA,
-    )
+    registered = events(0, float(np.abs(_ratio(exact[0], *exact, laplace=laplace))) / 4)
+    bound = epsilon_lower_bound(first, second, registered, delta=float(plan.delta), alpha=ALPHA)
+    most = _attainable(float(plan.epsilon), trials, registered)
     verdict = "consistent" if bound.value <= float(plan.epsilon) else "VIOLATED"
     return (
         f"claimed: epsilon {float(plan.epsilon):g} against the server; shown by {trials} runs of two neighbours:"
-        f" at least {bound.value:.3f} (event {bound.event}, confidence 1 - {ALPHA:g}): {verdict}"
+        f" at least {bound.value:.3f} (event {bound.event}, confidence 1 - {ALPHA:g}; so many runs of a release with"
+        f" exactly the claimed epsilon show {most:.3f} at most): {verdict}"
     )
+
+
+def _attainable(epsilon: float, trials: int, registered: Sequence[Event]) -> float:
+    """What randomised response, of which one bit shows all of its epsilon, would show in its expected outcomes."""
+    likely = round(trials / (1 + math.exp(-epsilon)))
+    outcomes = np.where(np.arange(trials) < likely, -OUTSIDE, OUTSIDE)
+    return epsilon_lower_bound(outcomes, -outcomes, registered, alpha=ALPHA).value
 
 
 def _tables(schema: Schema, *, upper: bool) -> dict[str, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from decimal import Decimal
@@ -90,7 +91,7 @@ def load_job(path: Path) -> Job:
     except OSError as error:
         raise JobError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a whole number of thousands of digits
-        raise JobError(f"{path}: is not TOML: {str(error).splitlines()[0][:200]}") from None
+        raise JobError(f"{path}: is not TOML: {str(error).splitlines()[0][:200]}{_comma(path)}") from None
     protocol = Fields(str(path), data).inner("job").text("protocol", among=tuple(PROTOCOLS))
     task_type = PROTOCOLS[protocol]
     top = Fields(str(path), data, (*_TABLES, *task_type.TABLES))
@@ -110,6 +111,13 @@ def load_job(path: Path) -> Job:
     )
     check_distinct(path, result.participants)
     return result
+
+
+def _comma(path: Path) -> str:
+    """A hint for where the comma is the decimal sign."""
+    lines = enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+    found = next((number for number, line in lines if re.match(r"[^#\"']*=\s*[0-9]+,[0-9]", line)), None)
+    return f"; line {found}: the decimal sign is a point, like 0.5" if found else ""
 
 
 def _server(path: Path, top: Fields, task: Task) -> Endpoint | None:

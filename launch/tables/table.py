@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from protocols.schema import MAX_BOUND, Column, Floats
 
 EXACT_INTEGER = 2**53  # above, a float64 cannot hold every integer
 _SHORTENED = r"^[0-9](\.[0-9]+)?[eE]\+[0-9]+$"  # 1.23E+05, as spreadsheets write long numbers: digits are lost
+_MOST_FAULTS = 5  # in one line
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 
 
@@ -34,7 +36,7 @@ class Table:
 
 
 def read_table(spec: PartySpec, *, clip: bool) -> Table:
-    """The id and the job's columns of a party's table. Raises TableError, one line, for whatever is wrong with it.
+    """The id and the job's columns of a party's table. Raises TableError, one line with the first fault of each column.
 
     The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
     straight to its place.
@@ -42,20 +44,39 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
     check_columns(spec.table, [spec.id, *spec.sources])
     ids, places = _sorted_ids(spec)
     values = np.empty((len(spec.columns), len(ids)))
+    faults: dict[str, str] = {}
     start = 0
     for batch in batches(spec.table, spec.sources):
         rows = places[start : start + batch.num_rows]
         if len(rows) < batch.num_rows:
             raise _changed(spec)
         for i, column in enumerate(spec.columns):
-            values[i, rows] = _values(spec, column, batch, start)
+            with _first_fault(column, faults) as sound:
+                if sound:
+                    values[i, rows] = _values(spec, column, batch, start)
         start += batch.num_rows
     if start < len(ids):
         raise _changed(spec)
     table = Table(ids, values)
     for i, column in enumerate(spec.columns):
-        _check_bounds(spec, column, values[i], clip, table.clipped)
+        with _first_fault(column, faults) as sound:
+            if sound:
+                _check_bounds(spec, column, values[i], clip, table.clipped)
+    if faults:
+        told = [fault.removeprefix(f"{spec.table}: ") for fault in faults.values()][:_MOST_FAULTS]
+        more = [f"{len(faults) - len(told)} more columns"] if len(faults) > len(told) else []
+        raise TableError(f"{spec.table}: {' | '.join([*told, *more])}")
     return table
+
+
+@contextmanager
+def _first_fault(column: Column, faults: dict[str, str]) -> Iterator[bool]:
+    """Keep the TableError of a column, under its name in the table; False inside where it has had one."""
+    name = column.category or column.name
+    try:
+        yield name not in faults
+    except TableError as error:
+        faults[name] = str(error)
 
 
 def read_columns(path: Path, names: Sequence[str], categories: Mapping[str, tuple[str, ...]] | None = None) -> Floats:

@@ -279,10 +279,18 @@ def test_addresses(tmp_path: Path) -> None:
         ("a = 1\na = 2", "is not TOML: "),
         ("x = " + "[" * 5000, "is not TOML: "),
         ("x = " + "9" * 5000, "is not TOML: "),
+        ("# 1,5\n[job]\nepsilon = 0,5", "is not TOML: Expected newline or end of document after a statement"),
     ],
 )
 def test_not_a_job(tmp_path: Path, text: str, wanted: str) -> None:
     assert fault(tmp_path, text).startswith(wanted)
+
+
+def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
+    assert fault(tmp_path, '# x = 1,5\nname = "a = 1,5"\nepsilon = 0,5').endswith(
+        "; line 3: the decimal sign is a point, like 0.5"
+    )
+    assert "decimal" not in fault(tmp_path, "[job")
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

@@ -163,8 +163,9 @@ def test_clipping_counts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.columns, [[10, 0, 5], [1, 2, 5]])
     assert table.clipped == {"u": 2}
     content = HEADER + "1,11,1\n2,-1,-5.000001\n3,5,5\n"
+    remedy = "correct the bounds, or say clip = true in the job"
     assert fault(tmp_path, content) == (
-        "u is outside its bounds [0, 10] in 2 rows; correct the bounds, or say clip = true in the job"
+        f"u is outside its bounds [0, 10] in 2 rows; {remedy} | v is outside its bounds [-5, 5] in 1 rows; {remedy}"
     )
 
 
@@ -464,3 +465,19 @@ def test_reading_takes_one_table_and_little_more(million: dict[str, Path], name:
     growth, ids, width, rows = map(int, numbers)
     assert (width, rows, contiguous) == (WIDTH, ROWS, "True")
     assert growth < TABLE_BYTES + ids + 90_000_000, f"{(growth - TABLE_BYTES - ids) / 1e6:.0f} MB"
+
+
+def test_the_first_fault_of_every_column_is_told_at_once(tmp_path: Path) -> None:
+    assert fault(tmp_path, "id,u,v\n1,x,9\n2,1,9\n3,1,0\n") == (
+        "u has the text 'x' in data row 1; a number is needed | v is outside its bounds [-5, 5] in 2 rows; correct the "
+        "bounds, or say clip = true in the job"
+    )
+    columns = tuple(Column(f"c{i}", 0, 1) for i in range(8))
+    path = tmp_path / "wide.csv"
+    path.write_text(
+        "id," + ",".join(column.name for column in columns) + "\n" + "1" + ",2" * 8 + "\n2" + ",0" * 8 + "\n"
+    )
+    with pytest.raises(TableError) as caught:
+        read_table(spec(path, columns), clip=False)
+    told = str(caught.value)
+    assert told.count(" in 1 rows; ") == 5 and told.endswith(" | 3 more columns") and told.count(str(path)) == 1

@@ -13,7 +13,7 @@ from mechanisms.randomness import RandomWords, SecureRandom
 from smpc.cast import Cast
 from smpc.ring import Integers, inner
 from smpc.session import Session
-from smpc.values import Held, Noise, Posted, Shared, unwrap, value_of
+from smpc.values import Held, Noise, Posted, Shared, exactly, unwrap, value_of
 
 T = TypeVar("T")
 
@@ -96,13 +96,13 @@ class ClearSession(Session):
         return not np.any(shared.share)
 
     def _send(self, held: Held[Any], to: str, shape: tuple[int, ...], message: str) -> Held[Any]:
-        return Held(to, value_of(held))
+        return Held(to, value_of(held) if held.holder == to else exactly(value_of(held), np.int64, shape, message))
 
     def _post(self, posted: Posted) -> None:
         """One process has it already."""
 
     def _collect(self, posted: Posted) -> Held[Any]:
-        return Held(posted.to, value_of(posted.held))
+        return Held(posted.to, exactly(value_of(posted.held), posted.dtype, posted.shape, posted.message))
 
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
-        return np.asarray(value_of(held), dtype=np.float64)
+        return exactly(value_of(held), np.float64, shape, message)

@@ -91,3 +91,14 @@ def check_holder(party: str, argument: Any) -> None:
             check_holder(party, item)
     elif isinstance(argument, Shared):
         raise HolderError(f"{party} cannot read a shared value; reveal it first")
+
+
+def exactly(value: Any, dtype: Any, shape: tuple[int, ...], message: str) -> npt.NDArray[Any]:
+    """A copy of a message's array: it may wait in a queue while the script changes its own.
+
+    Raises TypeError where it is not what the script says.
+    """
+    array = np.array(value, order="C")
+    if array.dtype != dtype or array.shape != shape:
+        raise TypeError(f"'{message}' is {array.dtype} {array.shape}, the script says {np.dtype(dtype)} {shape}")
+    return array

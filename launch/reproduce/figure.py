@@ -70,7 +70,9 @@ def draw(figure: Figure) -> bytes:
 
     columns = min(_COLUMNS, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
-    canvas = Canvas(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.8), layout="constrained")
+    beside = columns == 1  # below one panel the legend would take most of the room
+    size = _WIDTH * columns + (1.8 if beside else 0), _HEIGHT * rows + (0 if beside else 0.8)
+    canvas = Canvas(figsize=size, layout="constrained")
     axes = canvas.subplots(rows, columns, squeeze=False).ravel()
     names = ([*(line.label for line in p.lines), *(points.label for points in p.points)] for p in figure.panels)
     labels = list(dict.fromkeys(name for held in names for name in held))
@@ -101,9 +103,8 @@ def draw(figure: Figure) -> bytes:
     handles = {
         label: handle for frame in axes for handle, label in zip(*frame.get_legend_handles_labels(), strict=True)
     }
-    canvas.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
-    )
+    place = "outside right center" if beside else "outside lower center"
+    canvas.legend(handles.values(), handles.keys(), loc=place, ncols=columns, fontsize=8, frameon=False)
     file = BytesIO()
     FigureCanvasAgg(canvas).print_png(file, metadata={"Software": None})
     return file.getvalue()

@@ -15,7 +15,7 @@ from smpc.cost import CostReport
 from smpc.engine.handshake import Agreement
 from smpc.engine.network import Network
 from smpc.session import Session
-from smpc.values import Held, Posted, unwrap, value_of
+from smpc.values import Held, Posted, exactly, unwrap, value_of
 
 T = TypeVar("T")
 
@@ -82,14 +82,14 @@ class NetworkSession(Session):
         if held.holder == to:
             return held
         if held.holder == self.me:
-            self.network.send(to, message, _exactly(value_of(held), np.int64, shape, message))
+            self.network.send(to, message, exactly(value_of(held), np.int64, shape, message))
         if to != self.me:
             return Held(to)
         return Held(to, self.network.receive(held.holder, message, np.int64, shape))
 
     def _post(self, posted: Posted) -> None:
         if posted.held.holder == self.me:
-            value = _exactly(value_of(posted.held), posted.dtype, posted.shape, posted.message)
+            value = exactly(value_of(posted.held), posted.dtype, posted.shape, posted.message)
             self.network.send(posted.to, posted.message, value)
 
     def _collect(self, posted: Posted) -> Held[Any]:
@@ -100,7 +100,7 @@ class NetworkSession(Session):
 
     def _publish(self, held: Held[Any], shape: tuple[int, ...], message: str) -> npt.NDArray[np.float64]:
         if held.holder == self.me:
-            value = _exactly(value_of(held), np.float64, shape, message)
+            value = exactly(value_of(held), np.float64, shape, message)
             for name in filter(None, (*self.cast.parties, self.cast.server)):
                 if name != self.me:
                     self.network.send(name, message, value)
@@ -108,10 +108,3 @@ class NetworkSession(Session):
             value = self.network.receive(held.holder, message, np.float64, shape)
         self._published.append((shape, value.tobytes()))
         return np.array(value, dtype=np.float64)
-
-
-def _exactly(value: Any, dtype: Any, shape: tuple[int, ...], message: str) -> npt.NDArray[Any]:
-    array = np.array(value, order="C")  # a copy: it may wait in a queue while the script changes its own
-    if array.dtype != dtype or array.shape != shape:
-        raise TypeError(f"'{message}' is {array.dtype} {array.shape}, the script says {np.dtype(dtype)} {shape}")
-    return array

@@ -165,3 +165,15 @@ def test_a_phase_within_a_phase_is_counted_once() -> None:
     spent = perf_counter() - start
     assert session.seconds["inner"] >= 0.05 and session.seconds["outer"] >= 0.04
     assert spent - 0.02 < sum(session.seconds.values()) <= spent
+
+
+def test_a_message_is_what_the_script_says_in_the_clear_too(s: ClearSession) -> None:
+    """Or a text would pass its tests here and fail between processes."""
+    whole, real = np.arange(3), np.zeros(3)
+    for value, shape in ((whole, (3,)), (real.astype(np.float32), (3,)), (real, (3, 1))):
+        with pytest.raises(TypeError, match=r"'x' is .*, the script says float64"):
+            s.publish(Held("ann", value), shape=shape, message="x")
+    for value, shape in ((real, (3,)), (whole, (1, 3))):
+        with pytest.raises(TypeError, match=r"'y' is .*, the script says int64"):
+            s.send(Held("ann", value), to="bob", shape=shape, message="y")
+    assert s.publish(Held("ann", real), shape=(3,), message="x").tolist() == [0, 0, 0]

@@ -55,6 +55,8 @@ def fit(data: ReleasedData, solver: str | None = None, ridge: float = RIDGE) -> 
         raise InputError(f"the release has no label {data.label} beside features: add the parts of the other parties")
     label = 1 + data.names.index(data.label)
     if data.method == "gram":
+        if data.values[label, label]:
+            raise InputError(f"label = {data.label}: is no label of this release, which left the label's square out")
         noise = math.sqrt(np.mean([item.noise_variance for item in data.features]))
         minimum = minimise(data.values, label, chosen, noise)
         return _fitted(data, minimum.weights, minimum.indefinite)

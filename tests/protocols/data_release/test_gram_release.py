@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,8 @@ def test_the_file_holds_statistics_and_weights(tmp_path: Path) -> None:
         join([back, back])
     with pytest.raises(InputError, match="solver = 'ols': for a gram release it must be one of adassp, ridge, none"):
         fit(back, "ols")
+    with pytest.raises(InputError, match=r"^label = .*: is no label of this release"):
+        fit(replace(back, label=back.features[0].column.name))
 
 
 def test_what_is_no_linear_gaussian_plan_on_shares_is_refused() -> None:

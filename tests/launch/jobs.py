@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,13 @@ def valid_job() -> dict[str, Any]:
             {"name": "b", "table": "b.csv", "id": "person", "columns": {"w": [0, 10], "y": [0, 3]}},
         ],
     }
+
+
+def free_addresses(hosts: Iterable[str]) -> list[str]:
+    """A free port on each host, as host:port. All are held until the last is found, so that no two are the same."""
+    with ExitStack() as held:
+        servers = [held.enter_context(socket.create_server((host, 0))) for host in hosts]
+        return [f"{host}:{port}" for host, port in (server.getsockname() for server in servers)]
 
 
 def write_job(folder: Path, job: dict[str, Any] | str, name: str = "job.toml") -> Path:

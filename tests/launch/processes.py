@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from launch.keys import make_keys
-from tests.launch.jobs import Raw, write_job
+from tests.launch.jobs import Raw, free_addresses, write_job
 
 SMPC = [sys.executable, "-m", "launch"]
 PATIENCE = 90.0  # nothing here takes that long: a test that waits longer has failed
@@ -91,9 +91,10 @@ class Shells:
         for name in self.names:
             self.folders[name].mkdir()
             make_keys(name, self.folders[name])
-        for number, endpoint in enumerate(participants(job), 1):
-            host = f"127.0.0.{number}"
-            endpoint |= {"address": f"{host}:{_free_port(host)}", "certificate": f"{endpoint['name']}.crt"}
+        endpoints = participants(job)
+        hosts = (f"127.0.0.{number}" for number in range(1, 1 + len(endpoints)))
+        for endpoint, address in zip(endpoints, free_addresses(hosts), strict=True):
+            endpoint |= {"address": address, "certificate": f"{endpoint['name']}.crt"}
         for name in self.names:  # certificates go to everybody, keys to nobody
             for other in self.names:
                 if other != name:
@@ -270,8 +271,3 @@ class Run:
         with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
             while text := screen.read(4096):
                 self.screen += text.decode(errors="replace")
-
-
-def _free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as server:
-        return int(server.getsockname()[1])

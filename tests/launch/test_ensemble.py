@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -46,6 +45,7 @@ from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.receiver import Receiver
 from smpc.engine.tls import Identity, listen
 from smpc.errors import InputError, PeerError, SmpcError
+from tests.launch.jobs import free_addresses
 
 SAMPLES = 60
 VOTERS = ("logistic", "tree", "neighbours", "bayes", "constant")
@@ -54,12 +54,6 @@ P = 2**255 - 19
 _ORDER_8 = 325606250916557431795983626356110631294008115727848805560023387167927233504
 _TWIST_8 = 39382357235489614581723060781553021112529911719440698176882885853963445705823
 SMALL_X25519 = (0, 1, P - 1, _ORDER_8, _TWIST_8, P, P + 1)  # RFC 7748's ladder takes any to zero
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def points(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,11 +67,11 @@ def write_job(folder: Path, *, release: str = "statistic", seconds: int = 300, e
     x, _ = points(SAMPLES, 1)
     pq.write_table(pa.table({"id": list(range(SAMPLES)), "a": x[:, 0], "b": x[:, 1]}), folder / "aux.parquet")
     parties = ""
-    for party in ("ann", "bob"):
+    for party, address in zip(("ann", "bob"), free_addresses(["127.0.0.1"] * 2), strict=True):
         make_keys(party, folder)
         _, public = make_sealing_key(party, folder)
         parties += f'[[party]]\nname = "{party}"\ncertificate = "{party}.crt"\n'
-        parties += f'ballots = "127.0.0.1:{free_port()}"\nsealing_key = "{public}"\n'
+        parties += f'ballots = "{address}"\nsealing_key = "{public}"\n'
     lines = [make_voter_key(voter, folder)[1] for voter in VOTERS]
     (folder / "voters.csv").write_text("\n".join(["voter,key", *lines]) + "\n")
     path = folder / "job.toml"

@@ -11,26 +11,21 @@ import pytest
 
 from launch.cli import main
 from launch.keys import make_keys
-from tests.launch.jobs import Raw, valid_job, write_job
+from tests.launch.jobs import Raw, free_addresses, valid_job, write_job
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> dict[str, Any]:
     """A job whose tables, keys and addresses are all right."""
     made = valid_job()
-    for number, place in enumerate((*made["party"], made["server"], made["dealer"])):
+    places = (*made["party"], made["server"], made["dealer"])
+    for place, address in zip(places, free_addresses(["127.0.0.1"] * len(places)), strict=True):
         make_keys(place["name"], tmp_path)
-        place |= {"address": f"127.0.0.1:{free_port(number)}", "certificate": f"{place['name']}.crt"}
+        place |= {"address": address, "certificate": f"{place['name']}.crt"}
     made["network"] = {"start_deadline": 1}
     (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n3,1,2\n")
     (tmp_path / "b.csv").write_text("person,w,y\n1,1,0\n2,1,1\n3,2,3\n")
     return made
-
-
-def free_port(number: int) -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1]) + number
 
 
 def line_of(capsys: pytest.CaptureFixture[str], folder: Path, job: dict[str, Any], name: str = "b") -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from launch.job import Job, load_job
 from launch.jobfile.fields import JobError
 from launch.jobfile.parties import PartySpec
+from launch.tasks.own_table import SAME_IDS, keyed_digest
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
 _WIDTH = 100
@@ -44,11 +45,14 @@ def _tables(job: Job) -> list[PartySpec]:
 def _count(job: Job, rows: int | None) -> int:
     """The rows of the tables on this machine, each checked as a run checks it; `rows` where there is none."""
     tables = _tables(job)
-    found = {party.name: int(job.task.prepare(party.name).facts["rows"]) for party in tables if party.table.exists()}
+    mine = {party.name: job.task.prepare(party.name) for party in tables if party.table.exists()}
+    found = {name: int(prepared.facts["rows"]) for name, prepared in mine.items()}
     counts = set(found.values()) | ({rows} if rows is not None else set())
     if len(counts) > 1:
         told = ", ".join(f"{name} has {count}" for name, count in found.items())
         raise JobError(f"{job.path}: the tables' rows differ: {told}{'' if rows is None else f', --rows says {rows}'}")
+    if len({keyed_digest(b"", prepared.data) for prepared in mine.values()}) > 1:
+        raise JobError(f"{job.path}: {' and '.join(mine)} do not hold the same ids: {SAME_IDS}")
     if not counts and tables:
         raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")
     return counts.pop() if counts else 0

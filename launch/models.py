@@ -53,7 +53,10 @@ class ReleasedModel:
         except OSError as error:
             raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise InputError(f"{file}: is not the model.json of a linear or logistic model") from None
+            raise InputError(
+                f"{file}: is not the model.json of a linear or logistic model; the pages of `ensemble` and `split` say "
+                "how to use theirs"
+            ) from None
 
     def predict(self, columns: Floats) -> Floats:
         """For columns of shape (features, rows): the label's value, or the probability that it is 1; shape (rows,)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 TOO_MUCH = 0.03
 # What a share does to a model on the public tables of docs/protocols/functional.md; between them by ratio.
 _VERDICTS = (
-    (0.003, "it hardly shows"),
-    (TOO_MUCH, "coefficients may be off by a fifth"),
+    (0.003, "it hardly shows in common values and strong columns"),
+    (TOO_MUCH, "coefficients of common values and strong columns may be off by a fifth, rare and weak ones are noise"),
     (float("inf"), "the model says next to nothing; take more rows, fewer columns or a larger epsilon"),
 )
 

@@ -10,6 +10,8 @@ from typing import Any
 from launch.noise_share import noise_line
 from mechanisms.guarantee import Guarantee
 
+BALLOTS = "ballots.json"
+
 
 def summary(out: Path) -> str:
     """The text that `smpc run` prints, from the files in `out`."""
@@ -23,8 +25,16 @@ def summary(out: Path) -> str:
         lines.append("")
     if "noise_standard_deviation" in model:
         lines += [noise_line(model["noise_standard_deviation"], model["rows"]), ""]
+    if (out / BALLOTS).exists():
+        lines += [_votes(json.loads((out / BALLOTS).read_text())), ""]
     lines += [str(guarantee), "", costs(json.loads((out / "cost.json").read_text())["participants"])]
     return "\n".join(lines)
+
+
+def _votes(ballots: Mapping[str, Any]) -> str:
+    counted, rejected, missing = (len(ballots[key]) for key in ("counted", "rejected", "missing"))
+    told = f"{counted} of {counted + rejected + missing} voters counted"
+    return told if counted and not rejected + missing else f"{told}; rejected {rejected}, missing {missing}: {BALLOTS}"
 
 
 def costs(reports: Mapping[str, Mapping[str, Any]]) -> str:

@@ -60,7 +60,8 @@ def vote(
         raise InputError(f"--as {voter}: this key is not the one that {task.roster} lists for {voter}")
     samples = task.table.at(table)
     auxiliary = samples.load()
-    chosen = labels(load_classifier(model), samples.features(), task.classes)
+    columns = [column.name for column in samples.columns]
+    chosen = labels(load_classifier(model), samples.features(), columns, task.classes)
     addresses = {party.name: party.ballots for party in task.parties}
     certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}
     with contextlib.ExitStack() as stack:

@@ -3,7 +3,8 @@
 `reserve` charges before anything is sent, in one immediate transaction that is on disk when it returns (synchronous =
 EXTRA, which also syncs the directory that the journal leaves). So two jobs cannot overspend a cap together, and a
 crash between the charge and the opening costs the charge: it is never refunded, a retry is a new release. Amounts are
-exact fractions, stored as text.
+exact fractions, stored as text. What protects a record protects its label, and what is a function of labels moves with
+the record: charges under both count towards both caps.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,8 @@ from mechanisms.guarantee import Row
 from mechanisms.transaction import transaction
 
 _VERSION = 1
+# A person's record has the label in it, a voter's data have the record: who replaces the one may replace the other.
+_COUNTED = {"label": ("label", "record", "party"), "record": ("label", "record", "party"), "party": ("party",)}
 _TABLES = """
 CREATE TABLE caps (data_set TEXT NOT NULL, unit TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
                    PRIMARY KEY (data_set, unit));
@@ -43,7 +46,7 @@ class LedgerError(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """A data set's cap and spending per protected unit."""
+    """A data set's cap and spending for one unit: what is protected. `charges` of other units that change it count."""
 
     data_set: str
     unit: str
@@ -102,18 +105,27 @@ class Ledger:
         with self._transaction() as db:
             self._refuse(db, data_set, row)
 
+    def charged(self, data_set: str, unit: str) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta of what was charged under this unit alone."""
+        with self._transaction() as db:
+            epsilon, delta, _ = _sum_of(db, data_set, (unit,))
+        return epsilon, delta
+
     def _refuse(self, db: sqlite3.Connection, data_set: str, row: Row) -> None:
-        before = self._account(db, data_set, row.unit)
-        if before is None:
+        if self._account(db, data_set, row.unit) is None:
             unit = "" if row.unit == "record" else f" --unit {row.unit}"
             raise BudgetError(
                 f"{data_set}: no cap for one {row.unit} in {self.path.name}; set one with "
                 f"`smpc ledger cap {self.path} {data_set} EPSILON{unit}`"
             )
         epsilon = _finite(data_set, row)
-        over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
-        if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
-            raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))
+        for unit, counted in _COUNTED.items():
+            before = self._account(db, data_set, unit)
+            if before is None or row.unit not in counted:
+                continue
+            over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
+            if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
+                raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))
 
     def accounts(self) -> list[Account]:
         """All accounts, by data set and unit."""
@@ -126,10 +138,7 @@ class Ledger:
         cap = db.execute("SELECT epsilon, delta FROM caps WHERE data_set = ? AND unit = ?", (data_set, unit)).fetchone()
         if cap is None:
             return None
-        query = "SELECT epsilon, delta FROM charges WHERE data_set = ? AND unit = ?"
-        charges = [(Fraction(e), Fraction(d)) for e, d in db.execute(query, (data_set, unit))]
-        spent = sum((e for e, _ in charges), Fraction(0)), sum((d for _, d in charges), Fraction(0))
-        return Account(data_set, unit, Fraction(cap[0]), Fraction(cap[1]), *spent, len(charges))
+        return Account(data_set, unit, Fraction(cap[0]), Fraction(cap[1]), *_sum_of(db, data_set, _COUNTED[unit]))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -150,6 +159,13 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for statement in _TABLES.strip().split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _sum_of(db: sqlite3.Connection, data_set: str, units: Sequence[str]) -> tuple[Fraction, Fraction, int]:
+    """Epsilon, delta and number of the charges under any of these units."""
+    query = "SELECT epsilon, delta FROM charges WHERE data_set = ? AND unit = ?"
+    charges = [(Fraction(e), Fraction(d)) for unit in units for e, d in db.execute(query, (data_set, unit))]
+    return sum((e for e, _ in charges), Fraction(0)), sum((d for _, d in charges), Fraction(0)), len(charges)
 
 
 def _has(db: sqlite3.Connection, charge: tuple[str, ...]) -> bool:

@@ -18,10 +18,10 @@ class ReplaceRecord:
 
 @dataclass(frozen=True)
 class ReplaceParty:
-    """All data of one party (of one voter) change; the number of parties stays."""
+    """All data of one party change, of a voter where votes are counted; the number of parties stays."""
 
     def __str__(self) -> str:
-        return "replace all data of one party"
+        return "replace all data of one voter"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def guarantee_section(guarantee: Guarantee) -> Markup:
 def protected(neighbours: Neighbours) -> str:
     """What may differ without being noticed, for a reader."""
     if isinstance(neighbours, ReplaceParty):
-        return "all data of one party"
+        return "all data of one voter"
     if isinstance(neighbours, FlipLabel):
         return "one person's label"
     return "one person's row" if neighbours.holder is None else f"one person's data at {neighbours.holder}"
@@ -82,7 +82,8 @@ def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str
             "li", f"Against {who}{together}: ", element("strong", "not protected", class_="no"), because, "."
         )
     delta = f" and delta {rounded_up(row.delta, 4)}" if row.delta else ""
-    weak = ", which is too weak to protect anybody" if row.epsilon > WEAK_EPSILON else ""
+    weak = row.epsilon > WEAK_EPSILON
+    little = ", which is too weak to protect anybody" if weak else ", which promises little" if row.epsilon > 10 else ""
     links: list[str] = []
     for text in row.assumptions:
         number = conditions.index(text) + 1
@@ -92,7 +93,7 @@ def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str
         "li",
         f"Against {who}{together}, {subject} is ",
         element("strong", "not protected in practice" if weak else "protected", class_="no" if weak else "yes"),
-        f": epsilon {rounded_up(row.epsilon, 4)} (factor {factor(row.epsilon)}){delta}{weak}",
+        f": epsilon {rounded_up(row.epsilon, 4)} (factor {factor(row.epsilon)}){delta}{little}",
         given,
         ".",
     )

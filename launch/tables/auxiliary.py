@@ -44,7 +44,7 @@ class AuxiliaryTable:
 
     def features(self) -> Floats:
         """The columns in their own units, ordered by id: shape (samples, columns)."""
-        return np.ascontiguousarray(read_table(self.spec, clip=self.clip).columns.T)
+        return np.ascontiguousarray(read_table(self.spec, clip=self.clip, clip_in="[auxiliary]").columns.T)
 
     def load(self) -> Auxiliary:
         """Scaled to [0, 1] by the bounds, into the unit ball with an intercept, on the lattice."""

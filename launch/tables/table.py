@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,17 +30,19 @@ class Table:
     ids: pa.Array  # whole numbers (int64) or text
     columns: Floats
     clipped: dict[str, int] = field(default_factory=dict)
+    alike: int = 0  # ids that are another one but for zeros in front
 
     @property
     def rows(self) -> int:
         return len(self.ids)
 
 
-def read_table(spec: PartySpec, *, clip: bool) -> Table:
+def read_table(spec: PartySpec, *, clip: bool | None, clip_in: str = "[job]") -> Table:
     """The id and the job's columns of a party's table. Raises TableError, one line with the first fault of each column.
 
-    The file is read twice, ids first: sorting them is over before the values take their memory, and each value goes
-    straight to its place.
+    `clip`: values outside the bounds count as the bound; None: the job has no such choice, which else stands in the
+    job file's table `clip_in`. The file is read twice, ids first: sorting them is over before the values take their
+    memory, and each value goes straight to its place.
     """
     check_columns(spec.table, [spec.id, *spec.sources])
     ids, places = _sorted_ids(spec)
@@ -57,11 +60,11 @@ def read_table(spec: PartySpec, *, clip: bool) -> Table:
         start += batch.num_rows
     if start < len(ids):
         raise _changed(spec)
-    table = Table(ids, values)
+    table = Table(ids, values, alike=_alike(ids))
     for i, column in enumerate(spec.columns):
         with _first_fault(column, faults) as sound:
             if sound:
-                _check_bounds(spec, column, values[i], clip, table.clipped)
+                _check_bounds(spec, column, values[i], clip, clip_in, table.clipped)
     if faults:
         told = [fault.removeprefix(f"{spec.table}: ") for fault in faults.values()][:_MOST_FAULTS]
         more = [f"{len(faults) - len(told)} more columns"] if len(faults) > len(told) else []
@@ -107,7 +110,7 @@ def _ids(spec: PartySpec, array: pa.Array, start: int) -> pa.Array:
     array = _plain(array)
     _refuse(spec, spec.id, _empty(array), start, "is empty", "every row needs an id")
     try:
-        texts = array.cast(pa.large_string())
+        texts = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
     except pa.ArrowException:
         raise TableError(f"{spec.table}: {spec.id} holds {array.type}; ids are whole numbers or text") from None
     shortened = pc.fill_null(pc.match_substring_regex(texts, _SHORTENED), False).to_numpy(zero_copy_only=False)
@@ -192,9 +195,19 @@ def _parsed(spec: PartySpec, column: Column, array: pa.Array, start: int) -> pa.
             numbers.append(float(_WORDS.get(text, text)))
         except ValueError:
             raise TableError(
-                f"{spec.table}: {column.name} has the text {text[:20]!r} in data row {row}; a number is needed"
+                f"{spec.table}: {column.name} has the text {text[:20]!r} in data row {row}; "
+                f"a number is needed{_hint(text)}"
             ) from None
     return pa.array(numbers, pa.float64())
+
+
+def _hint(text: str) -> str:
+    """What a text may be that looks like a number to people."""
+    if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", text.strip()):
+        return ", with a decimal point"
+    if re.fullmatch(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}", text.strip()):
+        return ": make a date days or years"
+    return ""
 
 
 def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
@@ -224,6 +237,13 @@ def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     return keys, places
 
 
+def _alike(ids: pa.Array) -> int:
+    """How many ids another one has, too, but for zeros in front: one person in two spellings, perhaps."""
+    if pa.types.is_integer(ids.type) or not pc.any(pc.starts_with(ids, "0")).as_py():
+        return 0
+    return len(ids) - int(pc.count_distinct(pc.utf8_ltrim(ids, "0")).as_py())
+
+
 def _as_numbers(keys: pa.Array) -> pa.Array:
     """Ids as whole numbers if that loses nothing: 007 and 7 are different ids."""
     try:
@@ -233,14 +253,17 @@ def _as_numbers(keys: pa.Array) -> pa.Array:
     return numbers if numbers.cast(pa.large_string()).equals(keys) else keys
 
 
-def _check_bounds(spec: PartySpec, column: Column, values: Floats, clip: bool, clipped: dict[str, int]) -> None:
+def _check_bounds(
+    spec: PartySpec, column: Column, values: Floats, clip: bool | None, clip_in: str, clipped: dict[str, int]
+) -> None:
     outside = int(np.count_nonzero((values < column.low) | (values > column.high)))
     if not outside:
         return
     if not clip:
+        choice = "" if clip is None else f", or say clip = true in {clip_in}"
         raise TableError(
             f"{spec.table}: {column.name} is outside its bounds [{column.low:g}, {column.high:g}] in {outside} rows; "
-            "correct the bounds, or say clip = true in the job"
+            f"correct the bounds{choice}"
         )
     np.clip(values, column.low, column.high, out=values)
     clipped[column.name] = outside

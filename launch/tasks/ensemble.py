@@ -24,6 +24,7 @@ from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
 from launch.outputs import cost_json
+from launch.summary import BALLOTS
 from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
@@ -186,7 +187,7 @@ class EnsembleTask(Task):
         return {
             "model.json": self._model(released, auxiliary),
             "guarantee.json": released.guarantee.to_json() + "\n",
-            "ballots.json": _ballots(released, refused),
+            BALLOTS: _ballots(released, refused),
             "cost.json": cost_json({network.me: report.to_dict()}),
             "transcript.jsonl": session.transcript.to_jsonl(),
         }
@@ -215,6 +216,7 @@ class EnsembleTask(Task):
             "rows": auxiliary.count,
             "release": self.release,
             "regularisation": str(self.regularisation),
+            "voters_registered": len(self.voters),
             "voters_counted": len(released.counted),
             "features": "columns scaled to [0, 1], rows shortened to length 1, then (row, 1) / sqrt 2",
         }

@@ -21,14 +21,22 @@ from smpc.engine.network import Network
 from smpc.errors import PeerError
 from smpc.values import Held
 
+SAME_IDS = "keep the same people in all tables, each id written alike ('0017' is not '17', nor '17.0')"
 
-def own_table(parties: Sequence[PartySpec], me: str, *, clip: bool) -> Table | None:
+
+def own_table(parties: Sequence[PartySpec], me: str, *, clip: bool | None) -> Table | None:
     """The table of the party `me`; None for a participant without one."""
     for spec in parties:
         if spec.name == me:
             table = read_table(spec, clip=clip)
             for column, count in table.clipped.items():
                 print(f"{me}: {count} values of {column} were clipped to its bounds", file=sys.stderr)
+            if table.alike:
+                print(
+                    f"{me}: {table.alike} ids of {spec.id} differ from others in zeros in front only; one person needs "
+                    "one row, or noise hides less of it",
+                    file=sys.stderr,
+                )
             return table
     return None
 
@@ -100,9 +108,7 @@ def compare_ids(network: Network, agreement: Agreement, cast: Cast, table: Table
     for name in others:
         theirs = network.receive(name, "row ids", np.uint8, (32,)).tobytes()
         if not hmac.compare_digest(theirs, keyed_digest(agreement.key(name, "ids of", name), table)):
-            raise PeerError(
-                f"{network.me} and {name} do not hold the same ids: align the tables on their id column first"
-            )
+            raise PeerError(f"{network.me} and {name} do not hold the same ids: {SAME_IDS}")
 
 
 def keyed_digest(key: bytes, table: Table) -> bytes:

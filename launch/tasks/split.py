@@ -142,7 +142,7 @@ class SplitTask(Task):
         }
 
     def prepare(self, me: str) -> Prepared:
-        table = own_table(self.parties, me, clip=False)
+        table = own_table(self.parties, me, clip=None)
         if table is None:
             return Prepared()
         spec = self.spec(me)
@@ -158,6 +158,11 @@ class SplitTask(Task):
         plan = self.plan(table.rows)
         if me == self.label_party:
             check_labels(self, plan, table)
+        elif spec.ledger is not None:
+            raise InputError(
+                f"ledger of {me}: what f says of its records is sent without noise, which no cap allows; leave the "
+                "ledger out to say that you know"
+            )
         check_checkpoints(self, plan, me, table)
         return Prepared(table, {"rows": str(table.rows)})
 

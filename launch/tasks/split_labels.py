@@ -80,8 +80,7 @@ def _account(spec: PartySpec, path: Path, row: Row, job: str) -> Account:
         ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=job)
 
     def spent() -> tuple[Fraction, Fraction]:
-        own = [a for a in ledger.accounts() if (a.data_set, a.unit) == (spec.data_set, row.unit)]
-        return (own[0].spent_epsilon, own[0].spent_delta) if own else (Fraction(0), Fraction(0))
+        return ledger.charged(spec.data_set, row.unit)
 
     place = os.path.relpath(path.resolve(), spec.table.resolve().parent)
     return Account(f"{spec.data_set} in {place}", check, charge_more, spent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from smpc.errors import InputError
+from smpc.errors import InputError, printable
 
 
 def load_classifier(path: Path) -> Any:
@@ -32,14 +33,23 @@ def load_classifier(path: Path) -> Any:
     return model
 
 
-def labels(model: Any, features: Any, classes: Sequence[str]) -> npt.NDArray[np.int64]:
+def labels(model: Any, features: Any, columns: Sequence[str], classes: Sequence[str]) -> npt.NDArray[np.int64]:
     """Class numbers, shape (samples,): the places of the model's predictions, as text, among `classes`.
 
     A model that has seen some of the classes only votes for these. Raises InputError for a prediction that is none of
-    `classes`, and for a model that cannot predict on these samples.
+    `classes`, for a model that cannot predict on these samples, and for one that was fitted on columns of other names
+    than `columns`, or in another order: without names only their number can be compared.
     """
+    trained = getattr(model, "feature_names_in_", None)
+    if trained is not None and list(trained) != list(columns):
+        told = printable(", ".join(map(str, trained)))[:200]
+        raise InputError(
+            f"{type(model).__name__}: was trained on {told}; the samples have {', '.join(columns)[:200]}, in this order"
+        )
     try:
-        predicted = np.asarray(model.predict(features))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # compared above
+            predicted = np.asarray(model.predict(features))
     except Exception as error:  # a model that is not fitted, or on other columns
         raise InputError(
             f"{type(model).__name__}: cannot predict on the auxiliary samples: {first_line(error)}"

@@ -65,7 +65,10 @@ class Plan:
         if noise != "shares" and options.mechanism != "laplace":
             raise InputError(f"mechanism = {options.mechanism!r} needs noise = 'shares', not {noise!r}")
         if options.loss == "logistic" and (schema.label.low, schema.label.high) != (0, 1):
-            raise InputError(f"the label {schema.label.name} of a logistic loss needs the bounds [0, 1]")
+            raise InputError(
+                f"the label {schema.label.name} of a logistic loss needs the bounds [0, 1]: bring a column of 0 and 1, "
+                "or choose loss = 'linear'"
+            )
         achieved = _achieved(schema, options, epsilon)
         if options.weights == "balanced":
             schema, _ = weights.balanced(schema)

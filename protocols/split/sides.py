@@ -99,8 +99,8 @@ class FeatureSide(Side):
 class LabelSide(Side):
     """P_L: h, and the released values in place of labels, shape (copies, n, width). It never has a label.
 
-    The first copy makes the gradients that are sent, the last one those of h: one and the same if coupled. `last`:
-    each record's logits when it was last trained on, before that step; NaN for one that was not, (n, width).
+    The first copy makes the gradients that are sent, the last one those of h: one and the same if coupled. `first`:
+    each record's logits when it was first trained on, before that step; NaN for one that was not, (n, width).
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class LabelSide(Side):
             raise InputError(f"released values have shape {released.shape}: the plan says {wanted}")
         check_records_apart(network, plan.cut)
         self.released = released
-        self.last = np.full((plan.rows, plan.width), np.nan, dtype=np.float32)
+        self.first = np.full((plan.rows, plan.width), np.nan, dtype=np.float32)
         self.targets: list[Targets] = [make_targets(part, plan.law, plan.post, plan.bound) for part in released]
 
     def step(self, rows: Rows, embeddings: Floats32) -> Floats32:
@@ -121,7 +121,8 @@ class LabelSide(Side):
         logits = self.network(inputs)
         if logits.shape != (len(rows), self.plan.width):
             raise InputError(f"h gave shape {tuple(logits.shape)}: the plan says ({len(rows)}, {self.plan.width})")
-        self.last[rows] = _array(logits)
+        new = np.isnan(self.first[rows])
+        self.first[rows] = np.where(new, _array(logits), self.first[rows])
         index = torch.from_numpy(rows)
         sent = self.targets[0].residual(logits, index)
         if len(self.targets) == 1:
@@ -133,16 +134,16 @@ class LabelSide(Side):
         return _array(gradient)
 
     def private_auc(self) -> float | None:
-        """The AUC of `last`, two classes, estimated from the released values (`auc_of_weights`): it costs no epsilon.
+        """The AUC of `first`, two classes, estimated from the released values (`auc_of_weights`): it costs no epsilon.
 
-        In one epoch each record is scored before it is learnt from. None without noise, for more classes, for a run
-        that was resumed in its last epoch, for values that all say the same.
+        Each record was scored before it was learnt from, so that its noise is not in its score. None without noise, for
+        more classes, for a run that was resumed, for values that all say the same.
         """
-        if self.plan.law is None or self.plan.width != 1 or np.isnan(self.last).any():
+        if self.plan.law is None or self.plan.width != 1 or np.isnan(self.first).any():
             return None
         values = self.plan.law.unbiased(self.released[-1])[:, 0]
         try:
-            return auc_of_weights(values, self.last[:, 0].astype(np.float64))
+            return auc_of_weights(values, self.first[:, 0].astype(np.float64))
         except InputError:  # no pair to compare, which is no reason to lose what was learnt
             return None
 

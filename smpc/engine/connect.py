@@ -91,12 +91,12 @@ def connect_all(
         name = next((name for name in missing if name in wrong), missing[0])
         host, port = addresses[name]
         rest = ", ".join(other for other in missing if other != name)
-        reason = wrong.get(name, "did not answer")
+        reason = wrong.get(name, "did not answer; start it, or correct the job file")
         if name in order[rank + 1 :]:
-            reason = f"did not connect{f', {next(iter(callers))}' if callers else ''}"
+            told = f", {next(iter(callers))}" if callers else ""
+            reason = f"did not connect{told}; start it, or correct the job file"
         raise PeerError(
-            f"{name} ({host} port {port}) {reason}; start it, or correct the job file ({seconds:g} s passed)"
-            f"{f'; missing, too: {rest}' if rest else ''}"
+            f"{name} ({host} port {port}) {reason} ({seconds:g} s passed){f'; missing, too: {rest}' if rest else ''}"
         )
     return found
 
@@ -113,12 +113,12 @@ def _call(contexts: Contexts, name: str, raw: socket.socket, end: float) -> ssl.
     try:
         connection = contexts.client.wrap_socket(raw)
     except ssl.SSLCertVerificationError:
-        raise _Wrong("shows another certificate than the job lists") from None
+        raise _Wrong("shows another certificate than the job lists; ask it for its present one") from None
     finally:
         raw.close()  # of a socket that TLS has not taken over
     try:
         if contexts.peer(connection) != name:
-            raise _Wrong("shows the certificate of another participant")
+            raise _Wrong("shows the certificate of another participant; correct the addresses in the job file")
         # no shorter: what it keeps and we gave up would stay the one connection under our name
         connection.settimeout(max(_RETRY_SECONDS, end - time.monotonic()))
         if connection.recv(1) != _WELCOME:
@@ -126,7 +126,7 @@ def _call(contexts: Contexts, name: str, raw: socket.socket, end: float) -> ssl.
     except BaseException as error:
         connection.close()
         if isinstance(error, ssl.SSLError) and "UNKNOWN_CA" in (error.reason or ""):
-            raise _Wrong("refuses our certificate: its job file lists another") from None
+            raise _Wrong("refuses our certificate, its job file lists another; send it the present one") from None
         raise
     return connection
 

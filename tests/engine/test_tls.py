@@ -197,7 +197,9 @@ def test_a_caller_that_comes_too_late_has_no_connection() -> None:
 def test_who_listens_and_knows_another_certificate_of_ours_is_named(forged: Identity) -> None:
     """p1 shows p0 another certificate than p0 lists."""
     found = connected(identities={"p0": identity("p0"), "p1": forged, "p2": identity("p2")})
-    assert re.match(r"p0 \(.*\) refuses our certificate: its job file lists another; ", str(found["p1"]))
+    assert re.match(
+        r"p0 \(.*\) refuses our certificate, its job file lists another; send it the present", str(found["p1"])
+    )
 
 
 def test_a_fingerprint_is_the_certificates() -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -187,8 +188,29 @@ def test_a_long_prediction_is_cut_in_its_refusal() -> None:
             return ["x" * 100_000] * len(features)
 
     with pytest.raises(InputError, match="which is none of the classes down, up") as caught:
-        labels(Talker(), np.zeros((2, 1)), ("down", "up"))
+        labels(Talker(), np.zeros((2, 1)), ["a"], ("down", "up"))
     assert len(str(caught.value)) < 200
+
+
+class Named:
+    """A classifier that was fitted on a table with names."""
+
+    def __init__(self, *names: str) -> None:
+        self.feature_names_in_ = np.array(names)
+
+    def predict(self, x: np.ndarray) -> list[str]:
+        warnings.warn("X does not have valid feature names, but Named was fitted with them", stacklevel=1)
+        return ["up"] * len(x)
+
+
+def test_a_model_of_other_columns_or_of_another_order_is_refused_where_it_has_names() -> None:
+    for names in (("b", "a"), ("a",), ("a", "c"), ("a", "b", "c")):
+        message = f"^Named: was trained on {', '.join(names)}; the samples have a, b, in this order$"
+        with pytest.raises(InputError, match=message):
+            labels(Named(*names), np.zeros((2, 2)), ["a", "b"], ("down", "up"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert labels(Named("a", "b"), np.zeros((2, 2)), ["a", "b"], ("down", "up")).tolist() == [1, 1]
 
 
 @contextmanager

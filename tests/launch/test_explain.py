@@ -56,6 +56,8 @@ def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest
     assert explained(capsys, str(path), "--rows", "7") == (1, f"{told}, --rows says 7\n")
     (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},2,1\n" for i in range(123)))
     assert "a.csv: u is outside its bounds [0, 1] in 123 rows" in explained(capsys, str(path))[1]
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{1 + i},1,1\n" for i in range(123)))
+    assert "job.toml: a and b do not hold the same ids: keep the same people" in explained(capsys, str(path))[1]
     assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be at least 2\n")
 
 

@@ -80,7 +80,7 @@ def test_tables_in_their_own_order(tmp_path: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"model.json: is not the model.json of a linear or logistic model$"):
+    with pytest.raises(InputError, match=r"model.json: is not the model.json of a linear or logistic model; "):
         ReleasedModel.load(written(tmp_path, **change))
 
 

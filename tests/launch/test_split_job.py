@@ -334,6 +334,18 @@ def test_only_the_owner_is_told_of_people_who_may_be_others_under_new_ids(tmp_pa
     assert facts == {"rows": str(ROWS + 1)} and charged(ledger) == (1, 0, 1)
 
 
+def test_a_ledger_cannot_allow_features_without_noise(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    job = split_job()
+    job["party"][0] |= {"ledger": "a.ledger"}
+    task = load_job(write_job(tmp_path, job)).task
+    with pytest.raises(
+        InputError, match=r"^ledger of a: what f says of its records is sent without noise"
+    ):
+        task.prepare("a")
+    assert task.prepare("b").facts
+
+
 @pytest.mark.parametrize("me", ["a", "b"])
 def test_checkpoints_of_another_job_or_other_people_are_told_before_any_connection(tmp_path: Path, me: str) -> None:
     write_tables(tmp_path)

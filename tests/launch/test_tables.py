@@ -6,6 +6,7 @@ import datetime
 import decimal
 import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -163,7 +164,7 @@ def test_clipping_counts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.columns, [[10, 0, 5], [1, 2, 5]])
     assert table.clipped == {"u": 2}
     content = HEADER + "1,11,1\n2,-1,-5.000001\n3,5,5\n"
-    remedy = "correct the bounds, or say clip = true in the job"
+    remedy = "correct the bounds, or say clip = true in [job]"
     assert fault(tmp_path, content) == (
         f"u is outside its bounds [0, 10] in 2 rows; {remedy} | v is outside its bounds [-5, 5] in 1 rows; {remedy}"
     )
@@ -181,7 +182,10 @@ NUMBER = "a number is needed"
         ("1_0", f"has the text '1_0' in data row 2; {NUMBER}"),
         ("٣", f"has the text '٣' in data row 2; {NUMBER}"),
         ("1 2", f"has the text '1 2' in data row 2; {NUMBER}"),
-        ('"1,5"', f"has the text '1,5' in data row 2; {NUMBER}"),
+        ('"1,5"', f"has the text '1,5' in data row 2; {NUMBER}, with a decimal point"),
+        ("2024-06-06", f"has the text '2024-06-06' in data row 2; {NUMBER}: make a date days or years"),
+        ("6.6.2024", f"has the text '6.6.2024' in data row 2; {NUMBER}: make a date days or years"),
+        ("10.0.0.7", f"has the text '10.0.0.7' in data row 2; {NUMBER}"),
         ("3%", f"has the text '3%' in data row 2; {NUMBER}"),
         ("\x1b[2J", rf"has the text '\x1b[2J' in data row 2; {NUMBER}"),
         ("y" * 1000, f"has the text '{'y' * 20}' in data row 2; {NUMBER}"),
@@ -470,7 +474,7 @@ def test_reading_takes_one_table_and_little_more(million: dict[str, Path], name:
 def test_the_first_fault_of_every_column_is_told_at_once(tmp_path: Path) -> None:
     assert fault(tmp_path, "id,u,v\n1,x,9\n2,1,9\n3,1,0\n") == (
         "u has the text 'x' in data row 1; a number is needed | v is outside its bounds [-5, 5] in 2 rows; correct the "
-        "bounds, or say clip = true in the job"
+        "bounds, or say clip = true in [job]"
     )
     columns = tuple(Column(f"c{i}", 0, 1) for i in range(8))
     path = tmp_path / "wide.csv"
@@ -481,3 +485,23 @@ def test_the_first_fault_of_every_column_is_told_at_once(tmp_path: Path) -> None
         read_table(spec(path, columns), clip=False)
     told = str(caught.value)
     assert told.count(" in 1 rows; ") == 5 and told.endswith(" | 3 more columns") and told.count(str(path)) == 1
+
+
+def test_ids_are_compared_without_blanks_around_them_and_zeros_in_front_are_told(tmp_path: Path) -> None:
+    assert fault(tmp_path, HEADER + "0017,1,1\n 0017,2,2\n") == (
+        "1 ids of id are repeated, '0017' for one; keep one row an id"
+    )
+    assert csv(tmp_path, HEADER + "0017,1,1\n17,2,2\n017,3,3\n18,4,4\n").alike == 2
+    assert csv(tmp_path, HEADER + "0017,1,1\n0018,2,2\n").alike == 0
+    assert csv(tmp_path, HEADER + "17,1,1\n18,2,2\n").alike == 0
+
+
+def test_who_cannot_clip_is_not_told_to(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(HEADER + "1,11,1\n2,1,1\n")
+    for clip, where, remedy in (
+        (None, "[job]", ""),
+        (False, "[auxiliary]", ", or say clip = true in [auxiliary]"),
+    ):
+        with pytest.raises(TableError, match=r"; correct the bounds" + re.escape(remedy) + "$"):
+            read_table(spec(path), clip=clip, clip_in=where)

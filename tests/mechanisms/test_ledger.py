@@ -17,7 +17,7 @@ import pytest
 from mechanisms.coalition import Coalition
 from mechanisms.guarantee import INFINITE, Row
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
-from mechanisms.neighbours import FlipLabel, ReplaceRecord
+from mechanisms.neighbours import FlipLabel, ReplaceParty, ReplaceRecord
 
 ROW = Row(Coalition(frozenset({"server"})), ReplaceRecord(), Fraction(1, 10), Fraction(0), "noise", "pure sum")
 WORKER = Path(__file__).with_name("ledger_worker.py")
@@ -92,7 +92,7 @@ def test_delta_has_a_cap_too(ledger: Ledger) -> None:
         ledger.reserve("patients", row, job="gaussian")
 
 
-def test_units_and_data_sets_are_separate_accounts(ledger: Ledger) -> None:
+def test_a_label_is_in_its_record_and_data_sets_are_separate(ledger: Ledger) -> None:
     ledger.cap("patients", "label", "0.5")
     ledger.cap("visits", "record", 2)
     ledger.reserve("patients", ROW, job="a")
@@ -100,11 +100,41 @@ def test_units_and_data_sets_are_separate_accounts(ledger: Ledger) -> None:
     ledger.reserve("visits", replace(ROW, epsilon=Fraction(1, 3)), job="c")
     spent = {(a.data_set, a.unit): a.spent_epsilon for a in ledger.accounts()}
     assert spent == {
-        ("patients", "label"): Fraction(1, 10),
-        ("patients", "record"): Fraction(1, 10),
+        ("patients", "label"): Fraction(2, 10),
+        ("patients", "record"): Fraction(2, 10),
         ("visits", "record"): Fraction(1, 3),
     }
-    assert str(ledger.accounts()[0]) == "patients (label): epsilon 0.1 of 0.5 spent, delta 0 of 0, 1 charges"
+    assert str(ledger.accounts()[0]) == "patients (label): epsilon 0.2 of 0.5 spent, delta 0 of 0, 2 charges"
+    assert ledger.charged("patients", "label") == ledger.charged("patients", "record") == (Fraction(1, 10), 0)
+
+
+@pytest.mark.parametrize(("first", "second"), [("label", "record"), ("record", "label")])
+def test_two_units_share_what_is_left(ledger: Ledger, first: str, second: str) -> None:
+    """Whichever comes first, the label has cost both, and so has the record."""
+    rows = {"record": replace(ROW, epsilon=Fraction(3, 4)), "label": replace(ROW, epsilon=Fraction(3, 4))}
+    rows["label"] = replace(rows["label"], neighbours=FlipLabel())
+    ledger.cap("people", "record", 1)
+    ledger.cap("people", "label", 2)
+    ledger.reserve("people", rows[first], job="a")
+    with pytest.raises(BudgetError, match=r"people: epsilon cap 1 for one record, 0\.75 spent, 0\.75 asked"):
+        ledger.check("people", rows[second])
+    with pytest.raises(BudgetError, match="for one record"):
+        ledger.reserve("people", rows[second], job="b")
+    ledger.cap("people", "record", 2)
+    ledger.cap("people", "label", 1)
+    with pytest.raises(BudgetError, match="for one label"):
+        ledger.reserve("people", rows[second], job="b")
+    assert [account.charges for account in ledger.accounts() if account.data_set == "people"] == [1, 1]
+
+
+def test_a_voters_data_hold_records_but_not_the_other_way_round(ledger: Ledger) -> None:
+    """A record's epsilon bounds nothing for all records together."""
+    for unit in ("record", "party"):
+        ledger.cap("own", unit, 1)
+    ledger.reserve("own", replace(ROW, epsilon=Fraction(1, 2), neighbours=ReplaceParty()), job="vote")
+    ledger.reserve("own", replace(ROW, epsilon=Fraction(1, 4)), job="fit")
+    spent = {a.unit: a.spent_epsilon for a in ledger.accounts() if a.data_set == "own"}
+    assert spent == {"party": Fraction(1, 2), "record": Fraction(3, 4)}
 
 
 def test_without_a_cap_nothing_is_spent(ledger: Ledger) -> None:

@@ -138,6 +138,6 @@ def test_roles_are_named_where_their_name_does_not_say_it() -> None:
 def test_units_in_words() -> None:
     assert protected(ReplaceRecord()) == "one person's row"
     assert protected(ReplaceRecord("ann")) == "one person's data at ann"
-    assert protected(ReplaceParty()) == "all data of one party"
+    assert protected(ReplaceParty()) == "all data of one voter"
     assert protected(FlipLabel()) == "one person's label"
     assert [listing(PARTIES[:n]) for n in (1, 2, 3)] == ["ann", "ann and bob", "ann, bob and cid"]

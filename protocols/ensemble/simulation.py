@@ -24,7 +24,7 @@ from protocols.ensemble import erm, local
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.averaging import AveragingPlan
 from protocols.ensemble.budget import Budget
-from protocols.ensemble.paper import PaperPlan
+from protocols.ensemble.paper import CONSTANTS, PaperPlan
 from protocols.ensemble.statistic import StatisticPlan
 from protocols.ensemble.tables import Classes, Labelled
 from protocols.evaluation import words_of
@@ -34,6 +34,7 @@ from smpc.errors import InputError
 from smpc.ring import Integers
 
 REGULARISATION = Fraction(1, 10_000)  # the paper's, for voters and for the global classifier
+LAMBDAS = tuple(Fraction(1, 10**power) for power in (4, 3, 2, 1))  # for the paper's soft labels at their best
 COMPUTE_PARTIES = 2
 DELTA = Fraction(1, 10**6)  # of Gaussian noise: below one over the number of voters
 _CLEAR = Fraction(3, 4)  # of the votes: what Confident-GNMax asks for
@@ -94,9 +95,15 @@ class Ensemble:
         }
 
     @cached_property
+    def softs(self) -> dict[Fraction, Floats]:
+        """The minimisers for vote shares, by regularisation."""
+        plan = PaperPlan(self.auxiliary, self.poll, Budget(Fraction(1)))
+        return {strength: replace(plan, regularisation=strength).exact(self.alpha) for strength in LAMBDAS}
+
+    @property
     def soft(self) -> Floats:
         """The minimiser for vote shares."""
-        return PaperPlan(self.auxiliary, self.poll, Budget(Fraction(1))).exact(self.alpha)
+        return self.softs[REGULARISATION]
 
     @cached_property
     def vote(self) -> Floats:
@@ -126,6 +133,16 @@ class Ensemble:
             "batch, one row": self.accuracy(self.private_batch(budget, random)),
         }
 
+    def soft_anyhow(self, budget: Budget, random: RandomWords) -> Mapping[tuple[Fraction, str], float]:
+        """Algorithm 2 by regularisation and constants, noise and all: a public choice that the paper leaves open."""
+        return {
+            (strength, constants): self.accuracy(
+                self.output_perturbation(budget, random, "soft", constants, strength=strength)
+            )
+            for strength in LAMBDAS
+            for constants in CONSTANTS
+        }
+
     def with_delta(self, budget: Budget, random: RandomWords) -> Mapping[str, float]:
         """By method, at DELTA."""
         return {
@@ -142,11 +159,19 @@ class Ensemble:
             opened = opened + plan.mechanism.draw(plan.dimension, random)
         return np.asarray(plan.solve(opened, self.voters)[1])
 
-    def output_perturbation(self, budget: Budget, random: RandomWords, labels: str, constants: str = "paper") -> Floats:
-        """Algorithm 1 or 2."""
-        plan = PaperPlan(self.auxiliary, self.poll, budget, labels, constants)
+    def output_perturbation(
+        self,
+        budget: Budget,
+        random: RandomWords,
+        labels: str,
+        constants: str = "paper",
+        *,
+        strength: Fraction = REGULARISATION,
+    ) -> Floats:
+        """Algorithm 1, at the paper's regularisation, or 2."""
+        plan = PaperPlan(self.auxiliary, self.poll, budget, labels, constants, strength)
         mechanism, bits = plan.mechanism(self.voters)
-        exact = self.soft if labels == "soft" else self.vote
+        exact = self.softs[strength] if labels == "soft" else self.vote
         return plan.perturbed(exact, mechanism.draw(self.weights[0].size, random), bits)
 
     def averaged(self, budget: Budget, random: RandomWords, constants: str) -> Floats:

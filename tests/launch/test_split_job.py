@@ -339,9 +339,7 @@ def test_a_ledger_cannot_allow_features_without_noise(tmp_path: Path) -> None:
     job = split_job()
     job["party"][0] |= {"ledger": "a.ledger"}
     task = load_job(write_job(tmp_path, job)).task
-    with pytest.raises(
-        InputError, match=r"^ledger of a: what f says of its records is sent without noise"
-    ):
+    with pytest.raises(InputError, match=r"^ledger of a: what f says of its records is sent without noise"):
         task.prepare("a")
     assert task.prepare("b").facts
 

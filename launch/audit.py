@@ -83,7 +83,7 @@ def audit(path: Path, trials: int) -> str:
     return (
         f"claimed: epsilon {float(plan.epsilon):g} against the server; shown by {trials} runs of two neighbours:"
         f" at least {bound.value:.3f} (event {bound.event}, confidence 1 - {ALPHA:g}; so many runs of a release with"
-        f" exactly the claimed epsilon show {most:.3f} at most): {verdict}"
+        f" exactly the claimed epsilon show about {most:.3f}): {verdict}"
     )
 
 

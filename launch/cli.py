@@ -232,6 +232,8 @@ def _party(options: argparse.Namespace) -> None:
         Progress(options.name, pipe),
         trace=options.trace,
     )
+    if not options.endpoints:  # else `smpc run` has yet to write the results
+        job.task.finish(options.name)
 
 
 def _new_keys(options: argparse.Namespace) -> None:

@@ -86,12 +86,15 @@ class Job:
 
 def load_job(path: Path) -> Job:
     """Read and check a job file. Raises JobError, one line, at the first fault."""
+    text = ""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal)
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text, parse_float=Decimal)
     except OSError as error:
         raise JobError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a whole number of thousands of digits
-        raise JobError(f"{path}: is not TOML: {str(error).splitlines()[0][:200]}{_comma(path)}") from None
+        told = str(error).splitlines()[0][:200]
+        raise JobError(f"{path}: is not TOML: {told}{_hint(told, text)}") from None
     protocol = Fields(str(path), data).inner("job").text("protocol", among=tuple(PROTOCOLS))
     task_type = PROTOCOLS[protocol]
     top = Fields(str(path), data, (*_TABLES, *task_type.TABLES))
@@ -113,11 +116,20 @@ def load_job(path: Path) -> Job:
     return result
 
 
-def _comma(path: Path) -> str:
-    """A hint for where the comma is the decimal sign."""
-    lines = enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
-    found = next((number for number, line in lines if re.match(r"[^#\"']*=\s*[0-9]+,[0-9]", line)), None)
-    return f"; line {found}: the decimal sign is a point, like 0.5" if found else ""
+_HINTS = {
+    r"[^#\"']*=\s*[0-9]+,[0-9]": "the decimal sign is a point, like 0.5",
+    r"[^#']*\"[^\"]*\\": "write places of files with / in place of \\",
+    r"[^#\"']*=\s*[A-Za-z]": "text stands in quotes; true and false are small",
+}
+
+
+def _hint(told: str, text: str) -> str:
+    """What is wrong with the line that an error names, if it is a common slip."""
+    named = re.search(r"at line ([0-9]+)", told)
+    if named is None:
+        return ""
+    line = text.splitlines()[int(named[1]) - 1 :][:1]
+    return next((f": {hint}" for form, hint in _HINTS.items() if line and re.match(form, line[0])), "")
 
 
 def _server(path: Path, top: Fields, task: Task) -> Endpoint | None:

@@ -22,8 +22,9 @@ class KeptBallot:
 
     path: Path
 
-    def read(self, poll: Poll) -> dict[str, Envelope] | None:
-        """The envelope for each party, if there is a ballot for this poll. Raises InputError for another file."""
+    def read(self, poll: Poll, voter: str) -> dict[str, Envelope] | None:
+        """The envelope for each party, if there is a ballot of this voter for this poll. Raises InputError for another
+        file."""
         try:
             pieces: Any = public_json.read(self.path.read_bytes())
             ballot = {party: Envelope.read(base64.b64decode(pieces[party])) for party in poll.parties}
@@ -33,6 +34,8 @@ class KeptBallot:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}); it holds your ballot") from None
         except (ValueError, TypeError, KeyError):
             raise InputError(f"{self.path}: is no ballot that `smpc vote` has kept; move it away") from None
+        if any(envelope.voter != voter for envelope in ballot.values()):
+            raise InputError(f"{self.path}: is a ballot of another voter; move it away")
         return ballot if all(envelope.poll == poll.id for envelope in ballot.values()) else None
 
     def write(self, ballot: Mapping[str, Envelope]) -> None:

@@ -89,7 +89,8 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def model_json(release: Release, about: Mapping[str, Any]) -> str:

@@ -91,5 +91,4 @@ def take_part(
         if recorder is not None:
             files[TRACE] = trace_json(recorder, cast.everyone)
         write_folder(out, files)
-        job.task.finish(me)
     progress.say(f"done, results are in {out}")

@@ -44,6 +44,8 @@ def run_locally(job_path: Path, out: Path, *, trace: bool = False) -> None:
             _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
             _wait(processes, board, folder)
             write_folder(out, _merge(job, folder))
+            for endpoint in job.participants:
+                job.task.finish(endpoint.name)
             for name in processes:  # warnings and counts for the tables' owners
                 sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
         finally:

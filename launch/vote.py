@@ -62,6 +62,7 @@ def vote(
     auxiliary = samples.load()
     columns = [column.name for column in samples.columns]
     chosen = labels(load_classifier(model), samples.features(), columns, task.classes)
+    task.job_hash(auxiliary)  # a certificate's fault is told now
     addresses = {party.name: party.ballots for party in task.parties}
     certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}
     with contextlib.ExitStack() as stack:
@@ -75,10 +76,10 @@ def vote(
         strangers = [door.party for door in doors if door.job != poll.job]
         if strangers:
             raise InputError(
-                f"{' and '.join(strangers)}: another job runs there than {job_path}, or with other samples or another "
-                "roster; nothing was sent: compare the files"
+                f"{' and '.join(strangers)}: another job runs there than {job_path}, or with other samples, "
+                "another roster or other certificates; nothing was sent: compare the files"
             )
-        ballot = kept.read(poll)
+        ballot = kept.read(poll, voter)
         new = ballot is None
         if ballot is None:
             if doors[0].closed:
@@ -95,7 +96,11 @@ def vote(
                 if new:  # nothing of it was sent
                     kept.remove()
                 raise
-        receipts = hand_in(ballot, doors)
+        try:
+            receipts = hand_in(ballot, doors)
+        except InputError:  # refused, and so it would be again
+            kept.remove()
+            raise
     kept.remove()
     return receipts if new else [*receipts, f"{kept.path} was sent, an earlier call's ballot, not a new one of {model}"]
 
@@ -103,11 +108,17 @@ def vote(
 @contextlib.contextmanager
 def _alone(voter: str, key: Path) -> Iterator[None]:
     """Two calls at once for one voter would send two ballots, one to each compute party perhaps: neither counts."""
-    with open(key, "rb") as file:
+    place = key.with_name(f".{voter}.lock")  # some file systems lock only what can be written to
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(stack.enter_context(open(place, "wb")), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
                 f"--as {voter}: another `smpc vote` is under way with {key}; wait for its receipts"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"{place}: cannot be locked ({error.strerror}); copy the key to a folder of this host that can be "
+                "written to"
             ) from None
         yield

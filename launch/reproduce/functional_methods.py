@@ -14,6 +14,7 @@ OURS = "ours"
 JOINT = "ours, joint noise (delta)"
 GAUSSIAN = "ours, Gaussian (delta)"
 DPSGD, DPFW, ADASSP = "DP-SGD (delta)", "DPFW (delta)", "AdaSSP (delta)"
+PER_STEP = "the paper's DP-SGD: Laplace, pure sum"
 ZERO, EXACT = "predict zero", "not private"
 MOST_STEPS = 200  # of DPFW: its own (n epsilon)^(2/3) are thousands
 
@@ -85,7 +86,7 @@ def logistic_methods(parties: tuple[int, ...]) -> dict[str, Method]:
     return {
         **protocol_methods("logistic", parties),
         DPSGD: sgd,
-        "the paper's DP-SGD: Laplace, pure sum": per_step,
+        PER_STEP: per_step,
     }
 
 

@@ -49,6 +49,7 @@ from smpc.session import Session
 from smpc.values import Held
 
 STATISTIC = "statistic"
+MOST_SECONDS = 3000  # well within the time that the dealer waits for its first request
 NO_BALLOTS = bytes(ID_BYTES)  # the job and the run of a poll that is planned only
 
 
@@ -98,7 +99,7 @@ class EnsembleTask(Task):
             table=AuxiliaryTable.read(path, samples),
             classes=read_classes(samples),
             roster=path.parent / voters.text("keys"),
-            seconds=voters.number("seconds", 600, 1, 3600),
+            seconds=voters.number("seconds", 600, 1, MOST_SECONDS),
             parties=read_compute_parties(path, top),
             helpers=tuple(read_endpoint(top.inner(who, ENDPOINT_KEYS), path) for who in ("server", "dealer")),
         )

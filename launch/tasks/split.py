@@ -174,7 +174,7 @@ class SplitTask(Task):
     def finish(self, me: str) -> None:
         from launch.tasks.split_run import forget_checkpoints
 
-        if not self.one_shot:
+        if not self.one_shot:  # which keeps none
             forget_checkpoints(self.spec(me))
 
     def outlook(self, cast: Cast, rows: int) -> Outlook:

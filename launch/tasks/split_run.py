@@ -149,7 +149,7 @@ def forget_checkpoints(spec: PartySpec) -> None:
         if place.exists():
             shutil.rmtree(place)
     except OSError as error:
-        print(f"{spec.name}: {place} could not be removed ({error.strerror})", file=sys.stderr)
+        print(f"{spec.name}: {place} could not be removed ({error.strerror or error})", file=sys.stderr)
 
 
 def _weights(side: Side) -> bytes:

@@ -11,6 +11,7 @@ Memory: per registered voter a few dozen bytes; ballots are on disk, one file ea
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import Counter, deque
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from smpc.ballots import shares
 from smpc.ballots.envelope import DIGEST_BYTES, BallotError, Envelope, Reason, digest
 from smpc.ballots.poll import Poll
+from smpc.errors import InputError
 from smpc.ring import Integers
 
 NOBODY = -1
@@ -43,11 +45,16 @@ class Box:
         self._digests: dict[int, bytes] = {}  # of every ballot ever kept, all parties' sealed shares in one
         self._waiting: deque[int] = deque()
         self._closed = False
+        self._fault: OSError | None = None
         self._change = threading.Condition()
 
     @property
     def closed(self) -> bool:
         return self._closed
+
+    def holds(self, voter: str) -> bool:
+        """Whether a ballot of this registered voter has been kept."""
+        return self.poll.numbers[voter] in self._digests
 
     def signer(self, cover: bytes) -> str | None:
         """The registered voter whose valid signature for this poll the cover of a ballot shows."""
@@ -72,7 +79,7 @@ class Box:
                     return envelope.voter
                 if self._closed:
                     raise BallotError(Reason.LATE, envelope.voter)
-                self._path(number).write_bytes(data)
+                self._keep(number, data)
                 self._digests[number] = ballot
                 self._waiting.append(number)
                 self._change.notify_all()
@@ -81,6 +88,18 @@ class Box:
                 self.refused[error.reason] += 1
             raise
         return envelope.voter
+
+    def _keep(self, number: int, data: bytes) -> None:
+        """Raises OSError, now to whoever puts and later to whoever counts: a box that loses ballots is no box."""
+        path = self._path(number)
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            self._fault = error
+            self._change.notify_all()
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
 
     def _number(self, envelope: Envelope) -> int:
         """The voter's, if it is registered and signed this."""
@@ -105,18 +124,20 @@ class Box:
             self._change.notify_all()
 
     def next_batch(self, most: int, seconds: float) -> npt.NDArray[np.float64]:
-        """The numbers of up to `most` voters whose ballots came in, in that order, then NOBODY: shape (1 + most,).
+        """The numbers of up to `most` voters whose ballots came in, ascending, then NOBODY: shape (1 + most,).
 
-        Entry 0 is 1 while more may come. Waits up to `seconds` for `most` ballots, or for the close.
+        Entry 0 is 1 while more may come. Waits up to `seconds` for `most` ballots, or for the close. Raises InputError
+        where ballots cannot be kept.
         """
         end = time.monotonic() + seconds
         with self._change:
             everybody = len(self.poll.voters)
             self._change.wait_for(
-                lambda: self._closed or len(self._waiting) >= most or len(self._digests) == everybody,
+                lambda: self._fault or self._closed or len(self._waiting) >= most or len(self._digests) == everybody,
                 timeout=max(0.0, end - time.monotonic()),
             )
-            taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+            self._check_room()
+            taken = sorted(self._waiting.popleft() for _ in range(min(most, len(self._waiting))))
             done = not self._waiting and (self._closed or len(self._digests) == everybody)
         result = np.full(1 + most, NOBODY, dtype=np.float64)
         result[0] = not done
@@ -131,11 +152,19 @@ class Box:
     def has(self, numbers: Integers, digests: Integers) -> npt.NDArray[np.float64]:
         """Which of the voters' ballots are here and the same, 1 or 0 each."""
         with self._change:
+            self._check_room()
             same = [
                 self._digests.get(int(number)) == row.astype("<i8").tobytes()
                 for number, row in zip(numbers, digests, strict=True)
             ]
         return np.array(same, dtype=np.float64)
+
+    def _check_room(self) -> None:
+        if self._fault is not None:
+            raise InputError(
+                f"ballots cannot be kept in {self._folder} ({self._fault.strerror}): make room, or set TMPDIR to where "
+                "there is, and run the job again"
+            )
 
     def take(self, numbers: Integers) -> Integers:
         """This party's shares of the voters' ballots, shape (len(numbers), entries); their files are deleted."""

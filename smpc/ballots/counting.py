@@ -75,11 +75,14 @@ def tally(s: Session, boxes: Mapping[str, Held[Box]], poll: Poll, *, checked: bo
         rejected |= {names[number]: Reason.CHECK for number in batch[~accepted]}
         total = _add(s, total, ballots, accepted)
     if total is None or not counted:
-        raise InputError(f"none of {len(rejected)} ballots is counted: nothing can be released")
+        raise InputError(
+            f"none of {len(names)} voters is counted, {len(rejected)} ballots were rejected: nothing is released; "
+            "run the job again, with time for all to vote"
+        )
     known = rejected.keys() | set(counted)
     missing = tuple(name for name in names if name not in known)
     counts = s.linear(total, lambda x: x.reshape(poll.width, poll.samples), (poll.width, poll.samples))
-    return Tally(counts, tuple(counted), rejected, missing)
+    return Tally(counts, tuple(sorted(counted, key=poll.numbers.__getitem__)), rejected, missing)
 
 
 def _batches(
@@ -125,7 +128,7 @@ def full_vote(poll: Poll) -> Iterator[npt.NDArray[np.float64]]:
 
 
 def _batch_size(poll: Poll) -> int:
-    return max(1, BATCH_ENTRIES // poll.entries)
+    return min(len(poll.voters), max(1, BATCH_ENTRIES // poll.entries))
 
 
 def _add(s: Session, total: Shared | None, ballots: Shared, accepted: npt.NDArray[np.bool_]) -> Shared:

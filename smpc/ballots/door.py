@@ -12,7 +12,7 @@ from pathlib import Path
 from smpc.ballots.envelope import Envelope
 from smpc.ballots.wire import GREETING, RECEIPT, ballot_bytes, exactly, send_at_once
 from smpc.engine.tls import Address, certificate_der
-from smpc.errors import InputError, PeerError, SmpcError, printable
+from smpc.errors import InputError, PeerError, printable
 
 _ANSWER_SECONDS = 30.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 3.0
@@ -44,7 +44,8 @@ class Door:
                 if self._connection.getpeercert(binary_form=True) != self._pinned:
                     self.close()
                     raise self._other_certificate()
-                job, run, closed = GREETING.unpack(exactly(self._connection, GREETING.size))
+                end = time.monotonic() + _ANSWER_SECONDS
+                job, run, closed = GREETING.unpack(exactly(self._connection, GREETING.size, end))
                 return job, run, closed
             except ssl.SSLCertVerificationError:
                 raise self._other_certificate() from None
@@ -68,8 +69,9 @@ class Door:
         while True:
             try:
                 self._connection.sendall(data)
-                kept, length = RECEIPT.unpack(exactly(self._connection, RECEIPT.size))
-                text = exactly(self._connection, length).decode(errors="replace")
+                end = time.monotonic() + _ANSWER_SECONDS
+                kept, length = RECEIPT.unpack(exactly(self._connection, RECEIPT.size, end))
+                text = exactly(self._connection, length, end).decode(errors="replace")
                 break
             except (OSError, EOFError):
                 self.close()
@@ -112,25 +114,24 @@ def open_doors(addresses: Mapping[str, Address], certificates: Mapping[str, Path
 def hand_in(ballot: Mapping[str, Envelope], doors: Sequence[Door]) -> list[str]:
     """One voter's ballot to all compute parties; their receipts.
 
-    The first party, which counts what it has, gets it when all others have it: a ballot that is not yet everywhere can
-    be sent again. Raises one line that says whose receipts came and whose did not (a party may have the ballot all the
-    same): InputError where it is refused, else PeerError.
+    One after the other, until one fails, the first party last: it counts what it has, and a ballot that is not yet
+    everywhere can be sent again. Of two ballots of one voter the one that is first at the first party asked wins, since
+    all voters ask in this order. Raises one line that says whose receipts came (the party that failed may have the
+    ballot all the same): InputError where it is refused, else PeerError.
     """
     first, *others = doors
     receipts: dict[str, str] = {}
-    failures: list[SmpcError] = []
     for door in (*others, first):
-        if door is first and failures:
-            failures.append(PeerError(f"{first.party} gets it when all others have it"))
-            continue
         try:
             receipts[door.party] = door.put(ballot[door.party])
-        except (InputError, PeerError) as error:
-            failures.append(error)
-    if failures:
-        has = " and ".join(receipts) or "none"
-        line = f"the ballot counts when all have it; receipts so far: {has}; {'; '.join(map(str, failures))}"
-        if any(isinstance(error, InputError) for error in failures):
-            raise InputError(line)
-        raise PeerError(f"{line}; run the same command again: in the same run it sends the same ballot")
+        except InputError as error:
+            raise InputError(f"{_so_far(receipts)}{error}") from None
+        except PeerError as error:
+            raise PeerError(
+                f"{_so_far(receipts)}{error}; run the same command again: in the same run it sends the same ballot"
+            ) from None
     return [receipts[door.party] for door in doors]
+
+
+def _so_far(receipts: Mapping[str, str]) -> str:
+    return f"the ballot counts when all have it; receipts so far: {' and '.join(receipts)}; " if receipts else ""

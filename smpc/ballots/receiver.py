@@ -1,10 +1,11 @@
 """A compute party's door for ballots: anybody may knock, and strangers that hold it up are shown out.
 
 A caller is a stranger until a registered voter's signature has come over its connection, and again after each ballot.
-From one kept ballot to the next a caller has a total time, TLS handshake and refused ballots included, however many
-bytes arrive meanwhile. When there are more callers than places, the address with most strangers gives one up: its
-stranger that has been there longest, or, while that one is too new to judge, the one that has just come. So who fills
-the door stands in its own way only. A voter whose connection is ended connects again (`smpc.ballots.door`).
+From one ballot that is kept to the next a caller has a total time, TLS handshake, refused and repeated ballots
+included, however many bytes arrive meanwhile. When there are more callers than places, the address with most strangers
+gives one up: its stranger that has been there longest, or, while that one is too new to judge, the one that has just
+come. So who fills the door stands in its own way only. A voter whose connection is ended connects again
+(`smpc.ballots.door`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from smpc.ballots.wire import (
     longest_share,
     read_piece,
     send_at_once,
+    skip_piece,
 )
 from smpc.engine.tls import Identity
 
@@ -155,7 +157,10 @@ class Receiver:
         try:
             cover = read_piece(connection, self._cover)
             self._know(caller, cover)
-            voter = self._box.put(cover + read_piece(connection, self._share))
+            new = caller.voter is not None and not self._box.holds(caller.voter)
+            # of a stranger's share nothing is kept: it is refused by its cover
+            share = (read_piece if caller.voter else skip_piece)(connection, self._share)
+            voter = self._box.put(cover + share)
         except TooLong:
             _reply(connection, False, f"ballot refused: {Reason.LENGTH.value}")
             raise
@@ -163,7 +168,8 @@ class Receiver:
             _reply(connection, False, str(error))
         else:
             _reply(connection, True, f"the ballot of {voter} is in the box")
-            caller.since = time.monotonic()
+            if new:
+                caller.since = time.monotonic()
         caller.voter = None
 
     def _know(self, caller: _Caller, cover: bytes) -> None:

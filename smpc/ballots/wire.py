@@ -1,16 +1,18 @@
 """How ballots travel: TLS 1.3 from the voter to each compute party, whose certificate the job pins.
 
-Ballots are sealed and signed already; TLS authenticates the party and hides who votes when. A voter shows no
-certificate: its signature is what counts. The party greets with the job and run that it takes ballots for and whether
-the vote is closed. A ballot is its cover, then its sealed share, each behind its length; a receipt is a byte, 1 if the
-ballot is in the box, and a line of text.
+Ballots are sealed and signed already; TLS authenticates the party and hides from strangers who votes when. A voter
+shows no certificate: its signature is what counts. The party greets with the job and run that it takes ballots for and
+whether the vote is closed. A ballot is its cover, then its sealed share, each behind its length; a receipt is a byte, 1
+if the ballot is in the box, and a line of text.
 """
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
 import struct
+import time
 
 from smpc.ballots import shares
 from smpc.ballots.envelope import DIGEST_BYTES, Envelope
@@ -19,6 +21,7 @@ from smpc.ballots.poll import MAX_VOTER_BYTES, Poll
 GREETING = struct.Struct("<32s32s?")  # job, run, whether the vote is closed
 RECEIPT = struct.Struct("<BH")
 _LENGTH = struct.Struct("<I")
+_SKIPPED = 1 << 14  # bytes at once
 _SLACK = 512  # head and signature, or what sealing adds
 
 
@@ -49,11 +52,23 @@ def read_piece(connection: ssl.SSLSocket, most: int) -> bytes:
     return exactly(connection, length)
 
 
-def exactly(connection: ssl.SSLSocket, count: int) -> bytes:
-    """Raises EOFError where the other end stops before."""
+def skip_piece(connection: ssl.SSLSocket, most: int) -> bytes:
+    """Read as `read_piece` does and keep nothing."""
+    (length,) = _LENGTH.unpack(exactly(connection, _LENGTH.size))
+    if length > most:
+        raise TooLong
+    while length:
+        length -= len(exactly(connection, min(length, _SKIPPED)))
+    return b""
+
+
+def exactly(connection: ssl.SSLSocket, count: int, end: float = math.inf) -> bytes:
+    """Raises EOFError where the other end stops before, and TimeoutError at `end`, a time of `time.monotonic`."""
     buffer = bytearray(count)
     view = memoryview(buffer)
     while view:
+        if time.monotonic() > end:
+            raise TimeoutError("too slow")
         got = connection.recv_into(view)
         if not got:
             raise EOFError

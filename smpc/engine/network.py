@@ -232,7 +232,9 @@ class Network:
         line = line if len(line) <= MAX_LABEL else f"{line[: MAX_LABEL - 3]}..."
         for link in self._links.values():
             self._post(link, Kind.ABORT, line.encode("ascii", "replace").decode(), 0, None)
-        self._service.hang_up(max(min(_LAST_WORDS, self.deadline), self._telling_until - time.monotonic()))
+        seconds = max(min(_LAST_WORDS, self.deadline), self._telling_until - time.monotonic())
+        self.step = f"leaving, within {seconds:.0f} s"
+        self._service.hang_up(seconds)
         self._service.close()
 
     def _post(self, link: Link, kind: Kind, label: str, round_: int, payload: Array | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -161,12 +162,33 @@ def test_after_the_close_ballots_are_late(boxes: dict[str, Box]) -> None:
     assert boxes["ann"].next_batch(2, 60.0).tolist() == [0, NOBODY, NOBODY]
 
 
-def test_batches_are_in_the_order_of_arrival_and_end_when_all_have_voted(boxes: dict[str, Box]) -> None:
+def test_batches_do_not_tell_who_came_first_and_end_when_all_have_voted(boxes: dict[str, Box]) -> None:
     assert boxes["ann"].next_batch(2, 0).tolist() == [1, NOBODY, NOBODY]
     for voter in ("v3", "v1", "v2"):
         put(boxes, good(voter))
-    assert boxes["ann"].next_batch(2, 60.0).tolist() == [1, 2, 0]
+    assert boxes["ann"].next_batch(2, 60.0).tolist() == [1, 0, 2]
     assert boxes["ann"].next_batch(2, 60.0).tolist() == [0, 1, NOBODY]
+
+
+def test_a_box_that_cannot_keep_a_ballot_says_so_to_who_counts(
+    boxes: dict[str, Box], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        with open(path, "wb") as file:
+            file.write(data[:7])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put(boxes, good("v1"))
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        boxes["bob"].put(good("v2")["bob"].to_bytes())
+    assert len(list(tmp_path.rglob("*.ballot"))) == 2, "no half ballot is left"
+    message = r"ballots cannot be kept in .* \(No space left on device\): make room, or set TMPDIR"
+    with pytest.raises(InputError, match=message):
+        boxes["bob"].has(np.array([0]), boxes["ann"].digests(np.array([0])))
+    with pytest.raises(InputError, match=message):
+        boxes["bob"].next_batch(1, 60.0)
+    assert boxes["ann"].next_batch(1, 0).tolist() == [1, 0]
 
 
 def test_shares_add_up_and_files_go_when_taken(boxes: dict[str, Box], tmp_path: Path) -> None:

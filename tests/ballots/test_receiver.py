@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,12 +194,13 @@ def test_truncated_ballots_are_named_and_the_connection_goes_on(doors: Doors) ->
     envelope = envelope_of("v4")
     for cover, sealed, message in (
         (envelope.cover(), envelope.sealed[:-5], "ballot of v4 refused: malformed or truncated"),
-        (envelope.cover()[:-5], envelope.sealed, "signature is not the voter's"),
+        (envelope.cover()[:-5], envelope.sealed, "ballot of somebody refused: malformed or truncated"),
+        (replace(envelope, signature=bytes(64)).cover(), envelope.sealed, "signature is not the voter's"),
         (envelope.cover(), envelope.sealed, "v4 is in the box"),
     ):
         connection.sendall(b"".join(struct.pack("<I", len(piece)) + piece for piece in (cover, sealed)))
         assert message in receipt(connection)[1]
-    assert doors.boxes["ann"].refused == {Reason.MALFORMED: 1, Reason.SIGNATURE: 1}
+    assert doors.boxes["ann"].refused == {Reason.MALFORMED: 2, Reason.SIGNATURE: 1}
     connection.close()
 
 

@@ -268,7 +268,7 @@ def test_a_vote_is_charged_once_a_run_and_only_when_it_can_be_sent(tmp_path: Pat
         assert alike.tolist() == [1] and boxes["ann"].next_batch(2, 0)[1:].tolist() == [1, NOBODY]
     with receiving(job, tmp_path, bytes([1] * 32), "ann", "bob") as boxes:
         boxes["ann"].close()
-        kept.unlink()
+        assert not kept.exists(), "what was refused would be refused again"
         with pytest.raises(InputError, match="ann: the vote is closed; nothing was sent"):
             again()
         assert charges() == 1
@@ -320,13 +320,25 @@ def test_one_voter_cannot_vote_twice_at_once(tmp_path: Path) -> None:
     write_models(tmp_path)
     job = write_job(tmp_path)
     key = tmp_path / "tree.voter"
-    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes, open(key, "rb") as other:
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes, open(tmp_path / ".tree.lock", "wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(InputError, match=r"another `smpc vote` is under way with .*tree\.voter; wait"):
             cast_vote(job, "tree", tmp_path / "tree.joblib", key=key, seconds=0)
         assert boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY] and not list(tmp_path.glob("*.ballot"))
         fcntl.flock(other, fcntl.LOCK_UN)
         assert len(cast_vote(job, "tree", tmp_path / "tree.joblib", key=key, seconds=0)) == 2
+
+
+@pytest.mark.parametrize("fault", [errno.ENOLCK, errno.EBADF, errno.EROFS])
+def test_a_key_where_nothing_can_be_locked_is_one_line(tmp_path: Path, monkeypatch: Any, fault: int) -> None:
+    def no_lock(*_: Any) -> None:
+        raise OSError(fault, os.strerror(fault))
+
+    write_models(tmp_path)
+    job = write_job(tmp_path)
+    monkeypatch.setattr(fcntl, "flock", no_lock)
+    with pytest.raises(InputError, match=r"\.tree\.lock: cannot be locked \(.*\); copy the key to a folder"):
+        cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", seconds=0)
 
 
 def test_a_missing_certificate_of_the_dealer_is_told_before_anything_starts(tmp_path: Path) -> None:
@@ -362,16 +374,18 @@ def test_a_kept_ballot_is_of_one_run_or_is_refused(tmp_path: Path) -> None:
     samples = task.table.load()
     one, other = (task.poll(samples, bytes([run] * 32)) for run in (1, 2))
     kept = KeptBallot(tmp_path / "tree.ballot")
-    assert kept.read(one) is None
+    assert kept.read(one, "tree") is None
     contents = shares.split(one.encode(np.zeros(SAMPLES, dtype=np.int64)), one.parties)
     signer = read_voter_key(tmp_path / "tree.voter")
     ballot = envelope.make(contents, poll=one.id, voter="tree", key=signer, seals=one.seals)
     kept.write(ballot)
-    assert kept.read(one) == ballot and kept.read(other) is None
+    assert kept.read(one, "tree") == ballot and kept.read(other, "tree") is None
+    with pytest.raises(InputError, match="is a ballot of another voter; move it away"):
+        kept.read(one, "bayes")
     for text in ("", "{", "[" * 100_000, "[]", "{}", '{"ann": 1, "bob": 2}', '{"ann": "YQ==", "bob": "YQ=="}'):
         kept.path.write_text(text)
         with pytest.raises(InputError, match="is no ballot that `smpc vote` has kept; move it away"):
-            kept.read(one)
+            kept.read(one, "tree")
 
 
 @pytest.mark.parametrize("release", ["soft", "majority"])
@@ -435,7 +449,7 @@ def job_hash(path: Path) -> bytes:
         ('classes = ["down", "up"]', 'classes = ["down"]', "two or more different names"),
         ('classes = ["down", "up"]', 'classes = ["up", "up"]', "two or more different names"),
         ('release = "statistic"', 'release = "counts"', "one of statistic, soft, majority"),
-        ("seconds = 300", "seconds = 0", "a number from 1 to 3600"),
+        ("seconds = 300", "seconds = 0", "a number from 1 to 3000"),
         ('ballots = "127.0.0.1', 'ballots = "127.0.0.1:x', "host:port"),
         ('sealing_key = "', 'sealing_key = "zz', "64 hex digits"),
         ('sealing_key = "', f'sealing_key = "{"00" * 32}"\n# "', "64 hex digits that stand for a key"),

@@ -286,11 +286,23 @@ def test_not_a_job(tmp_path: Path, text: str, wanted: str) -> None:
     assert fault(tmp_path, text).startswith(wanted)
 
 
-def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
-    assert fault(tmp_path, '# x = 1,5\nname = "a = 1,5"\nepsilon = 0,5').endswith(
-        "; line 3: the decimal sign is a point, like 0.5"
-    )
-    assert "decimal" not in fault(tmp_path, "[job")
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("epsilon = 0,5", "the decimal sign is a point, like 0.5"),
+        (r'table = "C:\data\ward.csv"', "write places of files with / in place of \\"),
+        ("table = ward.csv", "text stands in quotes; true and false are small"),
+        ("clip = Yes", "text stands in quotes; true and false are small"),
+    ],
+)
+def test_common_slips_are_told(tmp_path: Path, line: str, hint: str) -> None:
+    told = fault(tmp_path, f'# x = 1,5\nname = "a = 1,5"\n{line}\n')
+    assert "(at line 3, column " in told and told.endswith(f": {hint}")
+
+
+def test_of_other_lines_nothing_is_said(tmp_path: Path) -> None:
+    for text in ("[job", 'name = "open\nepsilon = 0,5', "a = 1\na = 2"):
+        assert fault(tmp_path, text).endswith((")", "document)")), text
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

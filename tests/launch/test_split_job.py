@@ -19,12 +19,10 @@ import numpy as np
 import pytest
 import torch
 
-from launch import participant
+from launch import run
 from launch.explain import explain
 from launch.job import load_job
 from launch.jobfile.fields import JobError
-from launch.keys import make_keys
-from launch.progress import Progress
 from launch.tasks import split_run
 from launch.tasks.split import SplitTask
 from launch.tasks.split_labels import released
@@ -32,7 +30,6 @@ from mechanisms.guarantee import Guarantee
 from mechanisms.ledger import BudgetError, Ledger
 from protocols.split.checkpoint import Checkpoints
 from protocols.split.memo import Memo
-from smpc.engine.tls import Identity
 from smpc.errors import InputError
 from tests.launch.jobs import Raw, write_job
 
@@ -360,41 +357,27 @@ def test_checkpoints_of_another_job_or_other_people_are_told_before_any_connecti
         task.prepare(me)
 
 
-class Nobody:
-    """A network without peers."""
-
-    def __enter__(self) -> Nobody:
-        return self
-
-    def __exit__(self, *_: Any) -> None: ...
-
-
-def test_checkpoints_stay_until_the_results_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_checkpoints_stay_until_the_results_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
     write_tables(tmp_path)
-    job = load_job(write_job(tmp_path, split_job()))
-    place = tmp_path / "a.csv.checkpoints"
-    place.mkdir()
-    make_keys("a", tmp_path)
-    monkeypatch.setattr(participant, "join", lambda *_, **__: (Nobody(), None))
-    monkeypatch.setattr(Progress, "watch", lambda *_: nullcontext())
-    monkeypatch.setattr(SplitTask, "run", lambda *_: {"model.json": "{}"})
-    written = participant.write_folder
+    write_job(tmp_path, split_job())
+    places = [tmp_path / f"{me}.csv.checkpoints" for me in "ab"]
+    for place in places:
+        place.mkdir()
 
-    def full(*_: Any) -> None:
+    def no_room(*_: Any) -> None:
         raise InputError("no space left")
 
-    def run() -> None:
-        identity = Identity("a", tmp_path / "a.key", tmp_path / "a.crt")
-        endpoints = participant.Endpoints({}, {"a": tmp_path / "a.crt"})
-        participant.take_part(job, identity, endpoints, lambda: None, tmp_path / "out", Progress("a"))  # type: ignore[arg-type,return-value]
-
-    monkeypatch.setattr(participant, "write_folder", full)
-    with pytest.raises(InputError, match="no space left"):
-        run()
-    assert place.exists()
-    monkeypatch.setattr(participant, "write_folder", written)
-    run()
-    assert not place.exists() and (tmp_path / "out" / "model.json").exists()
+    for name in ("_start", "_wait"):
+        monkeypatch.setattr(run, name, lambda *_: None)
+    monkeypatch.setattr(run, "_merge", lambda *_: {"model.json": "{}"})
+    if full:
+        monkeypatch.setattr(run, "write_folder", no_room)
+    with pytest.raises(InputError, match="no space left") if full else nullcontext():
+        run.run_locally(tmp_path / "job.toml", tmp_path / "out")
+    assert [place.exists() for place in places] == [full, full]
 
 
 @pytest.mark.mpc

@@ -120,6 +120,12 @@ def test_the_supposed_course_is_that_of_a_full_vote(
     assert supposed.transcript.messages == clear.transcript.messages
 
 
+def test_no_message_is_longer_than_the_roster() -> None:
+    """It is sent every few seconds while a vote is open."""
+    lines = list(full_vote(Election(("ann", "bob"), VOTERS, 1, 2).poll))
+    assert len(lines[0]) == 1 + len(VOTERS)
+
+
 def test_a_course_of_another_text_is_refused() -> None:
     election = Election(("ann", "bob"), VOTERS, SAMPLES, CLASSES)
     plan = plan_of(election, "soft")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
+import ssl
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +17,15 @@ from typing import Any
 
 import pytest
 
+from smpc.ballots import door as door_module
 from smpc.ballots import receiver
+from smpc.ballots.box import Box
 from smpc.ballots.door import Door, hand_in, open_doors
 from smpc.ballots.envelope import Reason
 from smpc.ballots.wire import GREETING, RECEIPT, ballot_bytes, exactly
+from smpc.errors import PeerError
 from tests.ballots.doors import ELECTION, VOTERS, Doors, opened, strangers, tls
+from tests.harness import keys
 
 
 @pytest.fixture
@@ -110,7 +116,9 @@ def test_strangers_from_many_addresses_do_not_push_each_other_out(
         one.close()
 
 
-@pytest.mark.parametrize("what", ["handshake", "cover", "share of a registered voter", "refused ballots"])
+@pytest.mark.parametrize(
+    "what", ["handshake", "cover", "share of a registered voter", "refused ballots", "one ballot again and again"]
+)
 def test_a_message_has_a_total_time(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver, "_MESSAGE_SECONDS", 2.0)
     with opened(ELECTION.boxes(tmp_path)) as doors:
@@ -125,6 +133,8 @@ def test_a_message_has_a_total_time(tmp_path: Path, what: str, monkeypatch: pyte
                 caller.sendall(piece[:90])
             elif what == "refused ballots":
                 drip = struct.pack("<I", 4) + b"none" + struct.pack("<I", 4) + b"none"
+            elif what == "one ballot again and again":
+                drip = ballot_bytes(envelope_of("v1"))
             else:
                 caller.sendall(piece)
         assert seconds_until_dropped(caller, drip) < 10
@@ -150,6 +160,40 @@ def test_a_voter_has_one_connection_and_keeps_its_place(doors: Doors, monkeypatc
         assert slow.recv(1) == b""
     for one in (slow, again, *others):
         one.close()
+
+
+def test_of_a_strangers_share_nothing_is_kept(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is as long as a ballot may be, and refused by its cover."""
+    taken: list[int] = []
+    put = Box.put
+    monkeypatch.setattr(Box, "put", lambda box, data: (taken.append(len(data)), put(box, data))[1])
+    caller, own = greeted(doors), envelope_of("v2")
+    unsigned = replace(own, signature=bytes(64))
+    for envelope, kept in ((unsigned, len(own.cover())), (own, len(own.to_bytes()))):
+        caller.sendall(ballot_bytes(envelope))
+        assert receipt(caller)[0] == (envelope is own) and taken.pop() == kept
+    caller.close()
+
+
+def test_a_party_that_drips_does_not_hold_a_voter(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "_ANSWER_SECONDS", 0.5)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    key, certificate = keys("ann")
+    context.load_cert_chain(certificate, key)
+    done = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError), context.wrap_socket(listener.accept()[0], server_side=True) as slow:
+            while not done.wait(0.2):
+                slow.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        threads.submit(drip, listener)
+        start = time.monotonic()
+        with pytest.raises(PeerError, match=r"ann .* takes no ballots \(too slow\)"):
+            Door("ann", listener.getsockname(), doors.certificates["ann"], seconds=0)
+        done.set()
+    assert time.monotonic() - start < 8, "65 bytes at this pace are 13 s"
 
 
 def wait_for(condition: Any) -> None:

@@ -31,10 +31,13 @@ from protocols.split.train import train
 from smpc.cast import Cast
 from smpc.engine.handshake import Agreement
 from smpc.engine.network_session import NetworkSession
+from smpc.errors import PeerError
 from smpc.forecast import Forecast
 from smpc.ring import Integers
 from smpc.session import Session
 from smpc.values import Held, value_of
+
+_GOES_ON = "run the same job again: it goes on from the last checkpoint"
 
 
 def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, table: Table) -> dict[str, str | bytes]:
@@ -50,9 +53,14 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
         features = Held(me, feature_side(task, plan, table, checkpoints))
     elif not task.one_shot:
         labels = Held(me, LabelSide(head(plan), value_of(values), plan, checkpoints))
-    trained, report = counted_run(
-        session, task.backend, lambda s: train_networks(s, plan, task.one_shot, features, values, labels)
-    )
+    try:
+        trained, report = counted_run(
+            session, task.backend, lambda s: train_networks(s, plan, task.one_shot, features, values, labels)
+        )
+    except PeerError as error:
+        if task.one_shot or _GOES_ON in str(error):  # the peer has said it already
+            raise
+        raise PeerError(f"{error}; {_GOES_ON}") from None
     about = {
         "job": task.job,
         "protocol": "split",

@@ -109,6 +109,12 @@ def test_bad_epsilons(folder: Path, capsys: pytest.CaptureFixture[str], text: st
     assert "must be a number like 0.5, 2 or 1/3" in capsys.readouterr().err and not (folder / "job.toml").exists()
 
 
+@pytest.mark.parametrize("text", ["0", "1/0", "51", "0/3"])
+def test_an_epsilon_that_no_job_takes(folder: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert init(folder, f"--epsilon={text}") == 1
+    assert "must be above 0 and up to 50" in capsys.readouterr().err and not (folder / "job.toml").exists()
+
+
 def test_names_of_any_script(folder: Path) -> None:
     (folder / "a.csv").write_text("person,age \U0001f600,\u00fcber\u007f\n1,2,3\n2,3,4\n")
     assert init(folder) == 0

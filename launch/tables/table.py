@@ -239,9 +239,16 @@ def _sorted_ids(spec: PartySpec) -> tuple[pa.Array, npt.NDArray[np.int64]]:
 
 def _alike(ids: pa.Array) -> int:
     """How many ids another one has, too, but for zeros in front: one person in two spellings, perhaps."""
-    if pa.types.is_integer(ids.type) or not pc.any(pc.starts_with(ids, "0")).as_py():
+    lengths = None if pa.types.is_integer(ids.type) else pc.min_max(pc.binary_length(ids)).as_py()
+    if lengths is None or lengths["min"] == lengths["max"]:
         return 0
-    return len(ids) - int(pc.count_distinct(pc.utf8_ltrim(ids, "0")).as_py())
+    numbers = []
+    for start in range(0, len(ids), 1 << 16):  # piece by piece: they are as large as the table
+        piece = ids.slice(start, 1 << 16)
+        digits = piece.filter(pc.match_substring_regex(piece, "^[0-9]{1,18}$"))
+        numbers.append(digits.cast(pa.int64()).to_numpy())
+    found = np.concatenate(numbers)
+    return len(found) - len(np.unique(found))
 
 
 def _as_numbers(keys: pa.Array) -> pa.Array:

@@ -19,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from launch.keys import make_keys
+from launch.tasks.own_table import SAME_IDS
 from tests.harness import cause
 from tests.launch.jobs import write_job
 from tests.launch.processes import Run, Shells, State, alive, job_of, participants, waiting, write_tables
@@ -190,8 +191,7 @@ def test_other_people_are_found_without_telling_who(small: dict[str, Path], tmp_
         shells.all_end(shells.names, 60)
         for line in lines_of(shells, shells.names):
             assert cause(line) in {
-                f"{one} and {other} do not hold the same ids: align the tables on their id column first"
-                for one, other in (("p1", "p2"), ("p2", "p1"))
+                f"{one} and {other} do not hold the same ids: {SAME_IDS}" for one, other in (("p1", "p2"), ("p2", "p1"))
             }
             assert "424242" not in line
         assert shells.leftovers() == []
@@ -207,12 +207,12 @@ def test_another_certificate_is_told_on_both_sides(small: dict[str, Path], tmp_p
         p1, p2, server, dealer = lines_of(shells, shells.names)
         assert re.match(r"p2 \(.*\) did not connect, but somebody whose certificate the job does not list did; ", p1)
         assert re.match(
-            r"p1 \(.*\) refuses our certificate: its job file lists another; "
+            r"p1 \(.*\) refuses our certificate, its job file lists another; send it the present one "
             r"|(server|dealer) \(.*\) did not connect, but somebody who does not know our certificate did",
             p2,
         ), p2
         for line in (server, dealer):
-            assert re.match(r"p2 \(.*\) shows another certificate than the job lists; ", line)
+            assert re.match(r"p2 \(.*\) shows another certificate than the job lists; ask it for its present", line)
         assert shells.leftovers() == []
 
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from smpc.bgn.curve import G1, GT, Elements, Group
 from smpc.bgn.mcl import library
+from smpc.bgn.threads import on_all_cores
 from smpc.errors import InputError, SmpcError
 from smpc.fixedpoint import Room
 from smpc.ring import Integers
@@ -81,7 +82,7 @@ class DiscreteLog:
 
     def __call__(self, elements: Elements, *, to_the_end: bool = False) -> list[int | None]:
         """The logarithms of (n, words); None outside the bound. Cost: up to bound / steps operations each."""
-        return [self._search(element, to_the_end) for element in elements]
+        return on_all_cores(lambda element: self._search(element, to_the_end), elements)
 
     def all_of(self, elements: Elements, *, to_the_end: bool) -> Integers:
         """The logarithms of (n, words); raises OutOfWindow unless all lie within the bound.

@@ -82,7 +82,9 @@ def test_delta_of_the_finite_law_is_in_the_guarantee() -> None:
     release, _ = clear_fit(of, tables(of), plan)
     rows = json.loads(release.guarantee.to_json())["rows"]
     finite = [row for row in rows if row["epsilon"] != "inf"]
-    assert {row["epsilon"] for row in finite} == {"1"}
+    assert {Fraction(row["epsilon"]) for row in finite} == {1, *plan.per_party.values()}
+    shares = Plan.make(of, epsilon=ONE, noise="shares", bits=plan.bits)
+    assert plan.per_party == shares.per_party, "the same scale, and so the same share of epsilon"
     assert {Fraction(row["delta"]) for row in finite} == {plan.delta}
     assert formula <= float(plan.delta) <= formula * 1.001 < 2.0**-40
     assert all("joint discrete Laplace" in row["mechanism"] for row in rows)

@@ -154,7 +154,7 @@ class Plan:
 
     @property
     def per_party(self) -> dict[str, Fraction]:
-        """epsilon^(p), at `delta`: for two tables that differ in one record of p's columns only; where a rule gives one."""
+        """epsilon^(p), at `delta`: for two tables that differ in one record of p's columns; where a rule gives one."""
         features, label = self.schema.features, self.schema.label_holder
         if self.options.budgets:
             return {p: sum((e for pair, e in self.options.budgets.items() if p in pair), Fraction(0)) for p in features}

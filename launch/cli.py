@@ -193,6 +193,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _party(options: argparse.Namespace) -> None:
     from launch.job import load_job
+    from launch.outputs import remove_leftovers
     from launch.participant import Endpoints, take_part, with_own_account
     from launch.progress import Progress
     from smpc.engine.tls import Identity, listen
@@ -233,7 +234,7 @@ def _party(options: argparse.Namespace) -> None:
         trace=options.trace,
     )
     if not options.endpoints:  # else `smpc run` has yet to write the results
-        job.task.finish(options.name)
+        remove_leftovers(options.name, job.task.leftovers(options.name))
 
 
 def _new_keys(options: argparse.Namespace) -> None:

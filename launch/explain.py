@@ -8,7 +8,7 @@ from pathlib import Path
 from launch.job import Job, load_job
 from launch.jobfile.fields import JobError
 from launch.jobfile.parties import PartySpec
-from launch.tasks.own_table import SAME_IDS, keyed_digest
+from launch.tasks.own_table import SAME_IDS
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
 _WIDTH = 100
@@ -51,7 +51,8 @@ def _count(job: Job, rows: int | None) -> int:
     if len(counts) > 1:
         told = ", ".join(f"{name} has {count}" for name, count in found.items())
         raise JobError(f"{job.path}: the tables' rows differ: {told}{'' if rows is None else f', --rows says {rows}'}")
-    if len({keyed_digest(b"", prepared.data) for prepared in mine.values()}) > 1:
+    ids = [prepared.data.ids for prepared in mine.values()]
+    if not all(ids[0].equals(other) for other in ids[1:]):
         raise JobError(f"{job.path}: {' and '.join(mine)} do not hold the same ids: {SAME_IDS}")
     if not counts and tables:
         raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")

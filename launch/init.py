@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 
 from launch.jobfile.endpoints import NAME, NAME_RULE
 from launch.tables.files import check_columns, column_names
-from mechanisms.validate import WEAK_EPSILON
+from mechanisms import validate
 from smpc.errors import InputError
 
 _HEAD = """\
@@ -61,8 +60,12 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
     """
     if not re.fullmatch(r"[0-9]{1,9}([./][0-9]{1,9})?", epsilon):
         raise InputError(f"--epsilon {epsilon}: must be a number like 0.5, 2 or 1/3")
-    if not 0 < _value(epsilon) <= WEAK_EPSILON:
-        raise InputError(f"--epsilon {epsilon}: must be above 0 and up to {WEAK_EPSILON}; 1 is common")
+    try:
+        validate.epsilon(epsilon)
+    except ValueError:
+        raise InputError(
+            f"--epsilon {epsilon}: must be above 0 and up to {validate.WEAK_EPSILON}; 1 is common"
+        ) from None
     tables = dict(_split(text, "=", "--party", "NAME=TABLE") for text in parties)
     if len(tables) < 2 or len(tables) < len(parties):
         raise InputError(f"--party {' --party '.join(parties)}: needs two or more parties, each name once")
@@ -104,13 +107,6 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
         f"{path}: fill in the bounds of {left} columns ([lowest, highest] that a value can be), or take columns out; "
         f"then `smpc explain {path}`"
     )
-
-
-def _value(epsilon: str) -> Fraction:
-    try:
-        return Fraction(epsilon)
-    except ZeroDivisionError:
-        return Fraction(0)
 
 
 def _split(text: str, mark: str, option: str, form: str) -> tuple[str, str]:

@@ -128,8 +128,8 @@ def _hint(told: str, text: str) -> str:
     named = re.search(r"at line ([0-9]+)", told)
     if named is None:
         return ""
-    line = text.splitlines()[int(named[1]) - 1 :][:1]
-    return next((f": {hint}" for form, hint in _HINTS.items() if line and re.match(form, line[0])), "")
+    line = text.split("\n")[int(named[1]) - 1]
+    return next((f": {hint}" for form, hint in _HINTS.items() if re.match(form, line)), "")
 
 
 def _server(path: Path, top: Fields, task: Task) -> Endpoint | None:

@@ -7,13 +7,16 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from protocols.release import Release
 from smpc.errors import InputError
+
+BALLOTS = "ballots.json"  # of an ensemble job: what became of every voter
 
 
 def check_free(out: Path) -> None:
@@ -70,6 +73,16 @@ def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
         raise InputError(f"--out {out}: cannot be written ({error.strerror}); nothing was kept") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)  # after the rename there is none
+
+
+def remove_leftovers(who: str, folders: Iterable[Path]) -> None:
+    """Remove what a participant needed until its results were written; what cannot go is told on its terminal."""
+    for folder in folders:
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            print(f"{who}: {folder} could not be removed ({error.strerror or error})", file=sys.stderr)
 
 
 def write_file(path: Path, text: str, *, private: bool = False) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from launch.job import Job, load_job
 from launch.keys import make_keys
-from launch.outputs import cost_json, reserved, write_folder
+from launch.outputs import cost_json, remove_leftovers, reserved, write_folder
 from launch.progress import Board
 from launch.trace import NAME as TRACE
 from launch.trace import merged
@@ -45,7 +45,7 @@ def run_locally(job_path: Path, out: Path, *, trace: bool = False) -> None:
             _wait(processes, board, folder)
             write_folder(out, _merge(job, folder))
             for endpoint in job.participants:
-                job.task.finish(endpoint.name)
+                remove_leftovers(endpoint.name, job.task.leftovers(endpoint.name))
             for name in processes:  # warnings and counts for the tables' owners
                 sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
         finally:

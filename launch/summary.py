@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.noise_share import noise_line
+from launch.outputs import BALLOTS
 from mechanisms.guarantee import Guarantee
-
-BALLOTS = "ballots.json"
 
 
 def summary(out: Path) -> str:

@@ -59,9 +59,10 @@ def vote(
     if signer.public_key() != task.voters[voter]:
         raise InputError(f"--as {voter}: this key is not the one that {task.roster} lists for {voter}")
     samples = task.table.at(table)
-    auxiliary = samples.load()
+    features = samples.features()
+    auxiliary = samples.scaled(features)
     columns = [column.name for column in samples.columns]
-    chosen = labels(load_classifier(model), samples.features(), columns, task.classes)
+    chosen = labels(load_classifier(model), features, columns, task.classes)
     task.job_hash(auxiliary)  # a certificate's fault is told now
     addresses = {party.name: party.ballots for party in task.parties}
     certificates = {party.name: party.certificate for party in task.parties if party.certificate is not None}

@@ -46,7 +46,7 @@ class LedgerError(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """A data set's cap and spending for one unit: what is protected. `charges` of other units that change it count."""
+    """A data set's cap for one unit that is protected, and what all charges that count towards it come to."""
 
     data_set: str
     unit: str
@@ -112,17 +112,16 @@ class Ledger:
         return epsilon, delta
 
     def _refuse(self, db: sqlite3.Connection, data_set: str, row: Row) -> None:
-        if self._account(db, data_set, row.unit) is None:
+        touched = [unit for unit, counted in _COUNTED.items() if row.unit in counted]
+        accounts = {unit: self._account(db, data_set, unit) for unit in touched}
+        if accounts[row.unit] is None:
             unit = "" if row.unit == "record" else f" --unit {row.unit}"
             raise BudgetError(
                 f"{data_set}: no cap for one {row.unit} in {self.path.name}; set one with "
                 f"`smpc ledger cap {self.path} {data_set} EPSILON{unit}`"
             )
         epsilon = _finite(data_set, row)
-        for unit, counted in _COUNTED.items():
-            before = self._account(db, data_set, unit)
-            if before is None or row.unit not in counted:
-                continue
+        for before in filter(None, accounts.values()):
             over_epsilon = before.spent_epsilon + epsilon > before.cap_epsilon
             if over_epsilon or before.spent_delta + row.delta > before.cap_delta:
                 raise BudgetError(_refusal(before, "epsilon" if over_epsilon else "delta", epsilon, row.delta))

@@ -51,7 +51,7 @@ class ClearSession(Session):
         parts = [np.full((1, rows), one, dtype=np.int64), *(value_of(held) for held in columns.values())]
         return np.block([[inner(x, y) for y in parts] for x in parts])
 
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Integers:
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Integers:
         return inner(value_of(x), value_of(y))
 
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Integers:

@@ -89,7 +89,7 @@ class Forecast(Session):
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any:
         self._product(ProductPlan.gram(rows, widths))
 
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any:
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Any:
         block = (x.holder, y.holder)
         self._product(ProductPlan(rows, dict(zip(block, widths, strict=True)), (block,)))
 

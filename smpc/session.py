@@ -100,7 +100,7 @@ class Session(ABC):
         self._record(DEALER, PARTY, "corrections", (), "inner")
         self._record(PARTY, OTHER_PARTY, MASKED, (rows,), "inner")
         with self.phase("product"):
-            return Shared(widths, 2 * bits, self._inner(x, y, rows, widths))
+            return Shared(widths, 2 * bits, self._inner(x, y, rows, widths, 1 << bits))
 
     def share(self, held: Held[Integers], shape: Sequence[int], *, bits: int = 0) -> Shared:
         """Secret-share integers (value * 2^bits) between all parties. Cost: none, masks come from the pairs' keys."""
@@ -337,7 +337,7 @@ class Session(ABC):
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Any: ...
 
     @abstractmethod
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any: ...
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Any: ...
 
     @abstractmethod
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Any: ...

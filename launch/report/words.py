@@ -16,6 +16,7 @@ from mechanisms.validate import WEAK_EPSILON
 _FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _LARGEST = 10**300  # still a float
 _LONGEST = 16  # characters of a fraction in a table
+_MUCH = 10  # above, epsilon says little about anybody's protection
 
 
 def guarantee_section(guarantee: Guarantee) -> Markup:
@@ -83,7 +84,9 @@ def _sentence(row: Row, guarantee: Guarantee, subject: str, conditions: list[str
         )
     delta = f" and delta {rounded_up(row.delta, 4)}" if row.delta else ""
     weak = row.epsilon > WEAK_EPSILON
-    little = ", which is too weak to protect anybody" if weak else ", which promises little" if row.epsilon > 10 else ""
+    little = (
+        ", which is too weak to protect anybody" if weak else ", which promises little" if row.epsilon > _MUCH else ""
+    )
     links: list[str] = []
     for text in row.assumptions:
         number = conditions.index(text) + 1

@@ -47,7 +47,11 @@ class AuxiliaryTable:
         return np.ascontiguousarray(read_table(self.spec, clip=self.clip, clip_in="[auxiliary]").columns.T)
 
     def load(self) -> Auxiliary:
+        """The samples as the protocol has them."""
+        return self.scaled(self.features())
+
+    def scaled(self, features: Floats) -> Auxiliary:
         """Scaled to [0, 1] by the bounds, into the unit ball with an intercept, on the lattice."""
         low = np.array([column.low for column in self.columns])
         high = np.array([column.high for column in self.columns])
-        return Auxiliary.of(unit_rows((self.features() - low) / (high - low)))
+        return Auxiliary.of(unit_rows((features - low) / (high - low)))

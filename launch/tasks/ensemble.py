@@ -23,8 +23,7 @@ from launch.jobfile.compute_parties import ComputeParty, read_classes, read_comp
 from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
-from launch.outputs import cost_json
-from launch.summary import BALLOTS
+from launch.outputs import BALLOTS, cost_json
 from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
@@ -137,13 +136,10 @@ class EnsembleTask(Task):
 
         A participant is who has the certificate that the job file lists under its name, where it lists one.
         """
-        listed = {who.name: fingerprint(who.certificate) if who.certificate else "" for who in self._everyone}
-        public = {"job": self.job, **self.facts(), "samples": digest(auxiliary), "participants": list(listed.items())}
+        everyone = (*self.parties, *self.helpers)
+        listed = [(who.name, fingerprint(who.certificate) if who.certificate else "") for who in everyone]
+        public = {"job": self.job, **self.facts(), "samples": digest(auxiliary), "participants": listed}
         return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).digest()
-
-    @property
-    def _everyone(self) -> tuple[Endpoint, ...]:
-        return (*self.parties, *self.helpers)
 
     def plan(self, auxiliary: Auxiliary, run: bytes | None = None) -> StatisticPlan | PaperPlan:
         return self.plan_of(auxiliary, self.poll(auxiliary, run))

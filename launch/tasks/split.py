@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -171,11 +171,14 @@ class SplitTask(Task):
 
         return take_part(self, CryptenSession(cast, network, agreement), agreement, mine.data)
 
-    def finish(self, me: str) -> None:
-        from launch.tasks.split_run import forget_checkpoints
+    def checkpoints(self, me: str) -> Path | None:
+        """Where a party's are kept while it trains; nowhere for `one_shot`."""
+        table = self.spec(me).table
+        return None if self.one_shot else table.with_name(table.name + ".checkpoints")
 
-        if not self.one_shot:  # which keeps none
-            forget_checkpoints(self.spec(me))
+    def leftovers(self, me: str) -> Sequence[Path]:
+        place = self.checkpoints(me)
+        return () if place is None else (place,)
 
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         from launch.tasks.split_run import forecast, script

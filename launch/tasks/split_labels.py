@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -79,11 +80,8 @@ def _account(spec: PartySpec, path: Path, row: Row, job: str) -> Account:
     def charge_more(epsilon: Fraction, delta: Fraction) -> None:
         ledger.reserve(spec.data_set, replace(row, epsilon=epsilon, delta=delta), job=job)
 
-    def spent() -> tuple[Fraction, Fraction]:
-        return ledger.charged(spec.data_set, row.unit)
-
     place = os.path.relpath(path.resolve(), spec.table.resolve().parent)
-    return Account(f"{spec.data_set} in {place}", check, charge_more, spent)
+    return Account(f"{spec.data_set} in {place}", check, charge_more, partial(ledger.charged, spec.data_set, row.unit))
 
 
 def _ids(table: Table) -> list[str]:

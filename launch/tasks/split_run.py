@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from launch.jobfile.parties import PartySpec
 from launch.outputs import cost_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
@@ -46,7 +42,7 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
     me = session.me
     compare_ids(session.network, agreement, plan.cast, table)
     values: Held[Integers] = Held(plan.labels, released(task, plan, table) if me == plan.labels else None)
-    checkpoints = Checkpoints(None if task.one_shot else _place(task.spec(me)), _mark(task, table))
+    checkpoints = Checkpoints(task.checkpoints(me), _mark(task, table))
     features: Held[FeatureSide] = Held(plan.features)
     labels: Held[LabelSide] = Held(plan.labels)
     if me == plan.features:
@@ -135,8 +131,8 @@ def head(plan: Plan) -> nn.Module:
 
 def check_checkpoints(task: SplitTask, plan: Plan, me: str, table: Table) -> None:
     """Raises InputError, before any connection, for checkpoints beside the table that are another job's or damaged."""
-    place = _place(task.spec(me))
-    if not task.one_shot and place.is_dir():
+    place = task.checkpoints(me)
+    if place is not None and place.is_dir():
         Checkpoints(place, _mark(task, table)).positions(plan)
 
 
@@ -144,20 +140,6 @@ def _mark(task: SplitTask, table: Table) -> str:
     """The job, its public facts and the records."""
     facts = json.dumps([task.job, task.facts()], sort_keys=True)
     return keyed_digest(facts.encode(), table).hex()
-
-
-def _place(spec: PartySpec) -> Path:
-    return spec.table.with_name(spec.table.name + ".checkpoints")
-
-
-def forget_checkpoints(spec: PartySpec) -> None:
-    """A finished job's would only be in the next one's way."""
-    place = _place(spec)
-    try:
-        if place.exists():
-            shutil.rmtree(place)
-    except OSError as error:
-        print(f"{spec.name}: {place} could not be removed ({error.strerror or error})", file=sys.stderr)
 
 
 def _weights(side: Side) -> bytes:

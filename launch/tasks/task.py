@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -84,8 +84,9 @@ class Task(ABC):
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         """Take part and return this participant's result files, cost.json among them."""
 
-    def finish(self, me: str) -> None:  # noqa: B027  # most protocols leave nothing
-        """What is left to do once this participant's result files are written."""
+    def leftovers(self, me: str) -> Sequence[Path]:
+        """Folders that this participant needs until its result files are written, and which are in the way then."""
+        return ()
 
     @abstractmethod
     def outlook(self, cast: Cast, rows: int) -> Outlook:

@@ -46,20 +46,22 @@ def ballot_bytes(envelope: Envelope) -> bytes:
 
 def read_piece(connection: ssl.SSLSocket, most: int) -> bytes:
     """A cover or a sealed share of up to `most` bytes. Raises TooLong, EOFError, OSError."""
-    (length,) = _LENGTH.unpack(exactly(connection, _LENGTH.size))
-    if length > most:
-        raise TooLong
-    return exactly(connection, length)
+    return exactly(connection, _length(connection, most))
 
 
 def skip_piece(connection: ssl.SSLSocket, most: int) -> bytes:
     """Read as `read_piece` does and keep nothing."""
-    (length,) = _LENGTH.unpack(exactly(connection, _LENGTH.size))
-    if length > most:
-        raise TooLong
+    length = _length(connection, most)
     while length:
         length -= len(exactly(connection, min(length, _SKIPPED)))
     return b""
+
+
+def _length(connection: ssl.SSLSocket, most: int) -> int:
+    (length,) = _LENGTH.unpack(exactly(connection, _LENGTH.size))
+    if length > most:
+        raise TooLong
+    return int(length)
 
 
 def exactly(connection: ssl.SSLSocket, count: int, end: float = math.inf) -> bytes:

@@ -54,13 +54,9 @@ class BgnForecast(Forecast):
         size = 1 + sum(widths.values())
         return Entries.of_gram(self.cast.parties, widths, np.zeros((size, size), np.int64), {}, rows * one * one)
 
-    def inner(self, x: Held[Integers], y: Held[Integers], *, rows: int, widths: tuple[int, int], bits: int) -> Shared:
-        self._one = 1 << bits
-        return super().inner(x, y, rows=rows, widths=widths, bits=bits)
-
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Entries:
-        super()._inner(x, y, rows, widths)
-        return Entries.of_pair(self.cast.parties, (x.holder, y.holder), widths, {}, rows * self._one**2)
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Entries:
+        super()._inner(x, y, rows, widths, one)
+        return Entries.of_pair(self.cast.parties, (x.holder, y.holder), widths, {}, rows * one * one)
 
     def _share(self, held: Held[Integers], shape: tuple[int, ...]) -> Entries:
         return Entries.of_party(self.cast.parties, held.holder, np.zeros(shape, np.int64))

@@ -68,22 +68,17 @@ class BgnSession(NetworkSession):
 
     # products
 
-    def inner(self, x: Held[Integers], y: Held[Integers], *, rows: int, widths: tuple[int, int], bits: int) -> Shared:
-        """As in every session, for values up to 2^bits in size: decryption needs the bound."""
-        self._one = 1 << bits
-        return super().inner(x, y, rows=rows, widths=widths, bits=bits)
-
     def _gram(self, columns: Mapping[str, Held[Integers]], rows: int, widths: Mapping[str, int], one: int) -> Entries:
         sums = self._multiply(ProductPlan.gram(rows, widths), columns, one)
         local = own_gram(widths, self.me, value_of(columns[self.me]) if self.me in widths else None, one)
         local[0, 0] = rows * one * one
         return Entries.of_gram(self.cast.parties, widths, local, sums, rows * one * one)
 
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Entries:
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Entries:
         pair = (x.holder, y.holder)
         plan = ProductPlan(rows, dict(zip(pair, widths, strict=True)), (pair,))
-        sums = self._multiply(plan, {x.holder: x, y.holder: y}, self._one)
-        return Entries.of_pair(self.cast.parties, pair, widths, sums, rows * self._one**2)
+        sums = self._multiply(plan, {x.holder: x, y.holder: y}, one)
+        return Entries.of_pair(self.cast.parties, pair, widths, sums, rows * one * one)
 
     def _multiply(self, plan: ProductPlan, columns: Mapping[str, Held[Integers]], one: int) -> Mapping[Pair, Elements]:
         """The encrypted sums that this participant keeps. What could not be decrypted is refused before encryption."""

@@ -91,10 +91,10 @@ def connect_all(
         name = next((name for name in missing if name in wrong), missing[0])
         host, port = addresses[name]
         rest = ", ".join(other for other in missing if other != name)
-        reason = wrong.get(name, "did not answer; start it, or correct the job file")
+        absent = "did not answer"
         if name in order[rank + 1 :]:
-            told = f", {next(iter(callers))}" if callers else ""
-            reason = f"did not connect{told}; start it, or correct the job file"
+            absent = f"did not connect{f', {next(iter(callers))}' if callers else ''}"
+        reason = wrong.get(name, f"{absent}; start it, or correct the job file")
         raise PeerError(
             f"{name} ({host} port {port}) {reason} ({seconds:g} s passed){f'; missing, too: {rest}' if rest else ''}"
         )

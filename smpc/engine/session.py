@@ -98,7 +98,7 @@ class CryptenSession(NetworkSession):
             share[0, 0] = rows * one * one
         return self._tensor(share)
 
-    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int]) -> Any:
+    def _inner(self, x: Held[Integers], y: Held[Integers], rows: int, widths: tuple[int, int], one: int) -> Any:
         if not self.is_party:
             return None
         block = (x.holder, y.holder)

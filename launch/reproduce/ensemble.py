@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from launch.reproduce.figure import Figure, Line, Panel
 from launch.reproduce.page import Page, Table
 from protocols.ensemble import tables
 from protocols.ensemble.budget import Budget
-from protocols.ensemble.simulation import Ensemble, ensemble
+from protocols.ensemble.simulation import SOFT_VARIANTS, Ensemble, ensemble
 from protocols.ensemble.tables import Labelled
 from protocols.evaluation import Summary, summarise, words_of
 from protocols.raw_tables import data_directory
@@ -116,7 +115,6 @@ def measure(
     """All methods for each number of voters, the largest one's rows being the other's and more."""
     levels: dict[int, list[Mapping[str, float]]] = {count: [] for count in voters}
     private: dict[tuple[int, Fraction], list[Mapping[str, float]]] = {(m, e): [] for m in voters for e in epsilons}
-    anyhow: dict[tuple[int, Fraction], list[Mapping[Any, float]]] = {(m, e): [] for m in voters for e in epsilons}
     for seed in range(splits):
         say(f"{setting.name}, split {seed + 1} of {splits}")
         everybody = ensemble(
@@ -128,28 +126,25 @@ def measure(
             for epsilon in epsilons:
                 words = words_of("ensemble noise", setting.name, count, str(epsilon), seed)
                 budget = Budget(epsilon)
-                methods = (one.private, one.with_delta, one.alone)
+                methods = (one.private, one.with_delta, one.alone, one.soft_variants)
                 private[count, epsilon].append({k: v for run in methods for k, v in run(budget, words).items()})
-                anyhow[count, epsilon].append(one.soft_anyhow(budget, words))
     return [
         Measured(
             setting,
             count,
             {name: summarise(run[name] for run in levels[count]) for name in LEVELS},
-            {
-                name: {e: summarise(run[name] for run in private[count, e]) for e in epsilons}
-                for name in _ALL
-                if name != BEST
-            }
-            | {BEST: {e: _best(anyhow[count, e]) for e in epsilons}},
+            _by_method({e: private[count, e] for e in epsilons}),
         )
         for count in voters
     ]
 
 
-def _best(runs: list[Mapping[Any, float]]) -> Summary:
-    """Of the variants, that with the largest median."""
-    return max((summarise(run[variant] for run in runs) for variant in runs[0]), key=lambda found: found.median)
+def _by_method(runs: Mapping[Fraction, list[Mapping[str, float]]]) -> dict[str, dict[Fraction, Summary]]:
+    """BEST is, of the variants of `soft`, that with the largest median at an epsilon."""
+    found = {e: {name: summarise(run[name] for run in given) for name in given[0]} for e, given in runs.items()}
+    for of in found.values():
+        of[BEST] = max((of[name] for name in SOFT_VARIANTS), key=lambda result: result.median)
+    return {name: {e: of[name] for e, of in found.items()} for name in _ALL}
 
 
 def _figure(setting: Setting, measured: list[Measured], epsilons: tuple[Fraction, ...]) -> Figure:

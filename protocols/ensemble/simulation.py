@@ -34,7 +34,9 @@ from smpc.errors import InputError
 from smpc.ring import Integers
 
 REGULARISATION = Fraction(1, 10_000)  # the paper's, for voters and for the global classifier
-LAMBDAS = tuple(Fraction(1, 10**power) for power in (4, 3, 2, 1))  # for the paper's soft labels at their best
+LAMBDAS = tuple(Fraction(1, 10**power) for power in (4, 3, 2, 1))
+# the paper's soft labels by what it leaves open: regularisation, and whose constants
+SOFT_VARIANTS = {f"soft, lambda {float(s):g}, {c} constants": (s, c) for s in LAMBDAS for c in CONSTANTS}
 COMPUTE_PARTIES = 2
 DELTA = Fraction(1, 10**6)  # of Gaussian noise: below one over the number of voters
 _CLEAR = Fraction(3, 4)  # of the votes: what Confident-GNMax asks for
@@ -133,14 +135,11 @@ class Ensemble:
             "batch, one row": self.accuracy(self.private_batch(budget, random)),
         }
 
-    def soft_anyhow(self, budget: Budget, random: RandomWords) -> Mapping[tuple[Fraction, str], float]:
-        """Algorithm 2 by regularisation and constants, noise and all: a public choice that the paper leaves open."""
+    def soft_variants(self, budget: Budget, random: RandomWords) -> Mapping[str, float]:
+        """Algorithm 2 by SOFT_VARIANTS, a draw each."""
         return {
-            (strength, constants): self.accuracy(
-                self.output_perturbation(budget, random, "soft", constants, strength=strength)
-            )
-            for strength in LAMBDAS
-            for constants in CONSTANTS
+            name: self.accuracy(self.output_perturbation(budget, random, "soft", constants, strength=strength))
+            for name, (strength, constants) in SOFT_VARIANTS.items()
         }
 
     def with_delta(self, budget: Budget, random: RandomWords) -> Mapping[str, float]:

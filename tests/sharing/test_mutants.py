@@ -65,7 +65,7 @@ def check_encoding_rounds_to_nearest() -> None:
 
 def check_decoding_of_both_signs() -> None:
     numbers = np.arange(-(2**10), 2**10)
-    assert (fixedpoint.decode(numbers, 4) * 16).tolist() == numbers.tolist()
+    assert np.array_equal(fixedpoint.decode(numbers, 4) * 16, numbers)
 
 
 def check_zero_sharing_among_colluders() -> None:

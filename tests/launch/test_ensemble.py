@@ -35,7 +35,7 @@ from launch.ballot_keys import (
 from launch.job import load_job
 from launch.kept_ballot import KeptBallot
 from launch.keys import make_keys
-from launch.tasks.ensemble import NO_BALLOTS, EnsembleTask
+from launch.tasks.ensemble import MOST_SECONDS, NO_BALLOTS, EnsembleTask
 from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
@@ -44,6 +44,7 @@ from protocols.ensemble.voter import labels
 from smpc.ballots import envelope, shares
 from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.receiver import Receiver
+from smpc.engine.start import PATIENCE
 from smpc.engine.tls import Identity, listen
 from smpc.errors import InputError, PeerError, SmpcError
 from tests.launch.jobs import free_addresses
@@ -314,6 +315,11 @@ def read_only(opened: Callable[..., int]) -> Callable[..., int]:
 def test_only_a_finite_time_is_waited(tmp_path: Path, seconds: float) -> None:
     with pytest.raises(InputError, match=r"--seconds .*: must be a number, 0 or more"):
         cast_vote(tmp_path / "job.toml", "tree", tmp_path / "tree.joblib", seconds=seconds)
+
+
+def test_the_dealer_outlasts_the_longest_vote() -> None:
+    """Nobody may ask it for anything before the vote is over; five minutes are for what follows until then."""
+    assert MOST_SECONDS + 300 < PATIENCE
 
 
 def test_one_voter_cannot_vote_twice_at_once(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import os
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -298,6 +300,21 @@ def test_not_a_job(tmp_path: Path, text: str, wanted: str) -> None:
 def test_common_slips_are_told(tmp_path: Path, line: str, hint: str) -> None:
     told = fault(tmp_path, f'# x = 1,5\nname = "a = 1,5"\n{line}\n')
     assert "(at line 3, column " in told and told.endswith(f": {hint}")
+
+
+def test_a_job_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+    text = write_job(tmp_path, valid_job()).read_text()
+    for content, told in ((text, None), (text + "epsilon = 0,5\n", "the decimal sign is a point")):
+        pipe = tmp_path / f"{told}.toml"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=(content,), daemon=True)
+        writer.start()
+        if told is None:
+            assert load_job(pipe).name == "test"
+        else:
+            with pytest.raises(JobError, match=told):
+                load_job(pipe)
+        writer.join(10)
 
 
 def test_of_other_lines_nothing_is_said(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.outputs import check_free, reserved, write_file, write_folder
+from launch.outputs import check_free, remove_leftovers, reserved, write_file, write_folder
 from smpc.errors import InputError
 
 FILES = {"model.json": "{}\n", "transcript.jsonl": "ä\n" * 1000}
@@ -152,3 +152,15 @@ def test_a_written_file_replaces_the_old_one(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "new" and len(list(tmp_path.iterdir())) == 1
     with pytest.raises(InputError, match="none/out: cannot be written"):
         write_file(tmp_path / "none" / "out", "new")
+
+
+def test_leftovers_go_but_what_a_link_names_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, elsewhere, link = tmp_path / "own", tmp_path / "elsewhere", tmp_path / "link"
+    for folder in (own, elsewhere):
+        folder.mkdir()
+        (folder / "batch-1.pt").write_bytes(b"1")
+    link.symlink_to(elsewhere)
+    remove_leftovers("lab", [own, link, tmp_path / "none"])
+    assert not own.exists() and (elsewhere / "batch-1.pt").exists()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"lab: {link} could not be removed (")

@@ -11,11 +11,14 @@ from itertools import combinations
 import numpy as np
 
 from mechanisms import calibration, objective_constants
+from mechanisms.accounting import compose
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.gamma_norm import GammaNorm
+from mechanisms.gaussian_privacy import GaussianLoss
 from mechanisms.joint_laplace import JointLaplace
 from mechanisms.moments import Moments, cross_block
+from mechanisms.sensitivity import Sensitivity
 from protocols.functional import weights
 from protocols.functional.options import Options, Pair
 from protocols.functional.quadratic import Coefficients, Mask
@@ -52,6 +55,15 @@ class Group:
             one = self.mechanism.standard_deviation
         deviations: Floats = one / self.times
         return deviations
+
+    def epsilon(self, change: Sensitivity, delta: Fraction) -> Fraction:
+        """What the sums under one draw tell, at `delta`, of a change of this size."""
+        if isinstance(self.mechanism, DiscreteGaussian):
+            loss = GaussianLoss(Fraction(change.l2_squared), self.mechanism.variance, self.size)
+            return compose([loss], delta).epsilon
+        if isinstance(self.mechanism, GammaNorm):
+            return change.l2 / self.mechanism.scale
+        return change.l1 / self.mechanism.scale
 
     def draws(self, noise: str) -> Integers:
         """How many draws fall on each coefficient; shape (size,)."""

@@ -13,12 +13,14 @@ from mechanisms import objective_constants, validate
 from mechanisms.gamma_norm import GammaNorm
 from mechanisms.guarantee import Guarantee
 from mechanisms.joint_laplace import JointLaplace
+from mechanisms.moments import Moments
+from mechanisms.sensitivity import Sensitivity
 from protocols.functional import weights
 from protocols.functional.groups import Group, blocks, make_groups
 from protocols.functional.losses import in_original_units
 from protocols.functional.options import Options
 from protocols.functional.quadratic import Coefficients, minimise
-from protocols.schema import Floats, Schema, check_categories, scaled
+from protocols.schema import Column, Floats, Schema, check_categories, scaled
 from smpc import fixedpoint
 from smpc.cast import Cast
 from smpc.errors import InputError
@@ -158,17 +160,13 @@ class Plan:
         features, label = self.schema.features, self.schema.label_holder
         if self.options.budgets:
             return {p: sum((e for pair, e in self.options.budgets.items() if p in pair), Fraction(0)) for p in features}
-        if self.options.mechanism != "laplace":
-            return {}
-        m = len(self.schema.all_features)
         if self.options.sensitivity == "tight":
-            used = weights.chosen(self.schema, self.options)
-            moments = weights.moments_of(self.schema, 1 << self.bits, used)  # the largest change may lie inside
-            parts = {p: moments.part(*weights.shape_of(c), label=p == label) for p, c in features.items()}
-            return {p: self.epsilon * part / moments.record for p, part in parts.items()}
+            (group,) = self.groups
+            parts = {p: group.epsilon(self._part(c, label=p == label), self.delta) for p, c in features.items()}
+            return {p: min(self.epsilon, part) for p, part in parts.items()}
         if self.options.release == "symmetric":
             return {}
-        of = objective_constants
+        of, m = objective_constants, len(self.schema.all_features)
         constant, part_of = {
             "linear": (of.linear(m + 1), of.linear_party),
             "logistic": (of.logistic(m + 1), of.logistic_party),
@@ -176,6 +174,13 @@ class Plan:
         # the source counts the constant column among the label holder's
         held = {p: len(c) + (p == label) for p, c in features.items()}
         return {p: self.epsilon * part_of(m + 1, held[p], label=p == label) / constant for p in features}
+
+    def _part(self, columns: tuple[Column, ...], *, label: bool) -> Sensitivity:
+        """How far the sums move when one record changes in these columns, and in the label if `label`."""
+        unit, used = 1 << self.bits, weights.chosen(self.schema, self.options)
+        l1 = weights.moments_of(self.schema, unit, used).part(*weights.shape_of(columns), label=label)
+        plain = Moments(len(self.schema.all_features), unit).part(len(columns), label=label)
+        return Sensitivity(l1, plain.l2_squared)  # noise that is scaled by the L2 norm has no weights
 
     @property
     def noise_deviation(self) -> float:

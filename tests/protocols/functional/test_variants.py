@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -11,6 +12,7 @@ import pytest
 from mechanisms import objective_constants
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.gaussian_privacy import GaussianLoss, analytic_delta, zcdp_epsilon
 from mechanisms.moments import Moments
 from protocols.functional.losses import TAYLOR_CURVATURE, curvature
 from protocols.functional.options import REPAIRS, Options
@@ -180,20 +182,29 @@ def test_per_party_guarantees_are_brute_forced(widths: dict[str, int], columns: 
     All values of the lattice: the largest change is not at its ends only.
     """
     of, _ = binary(10, widths, "bob")
-    plan = Plan.make(of, epsilon=ONE, bits=1)
+    risk = Fraction(1, 10**6)
+    plan, gamma, gaussian = (
+        Plan.make(of, epsilon=ONE, bits=1, options=options)
+        for options in (Options(), Options(mechanism="gamma-norm"), Options(mechanism="gaussian", delta=risk))
+    )
     coefficients, unit = plan.coefficients, 2
     values = np.array(list(product(range(-unit, unit + 1), repeat=3)))
     records = np.hstack([np.full((len(values), 1), unit, dtype=np.int64), values])
     image = records[:, coefficients.first] * records[:, coefficients.second]
-    whole = Moments(2, unit).record.l1
+    whole = Moments(2, unit).record
     for party, own in columns.items():
         others = [c for c in (1, 2, 3) if c not in own]
-        worst = max(
-            int(np.abs(image[same] - image[i]).sum(axis=1).max())
-            for i in range(len(records))
-            for same in [(records[:, others] == records[i, others]).all(axis=1)]
+        moves = np.vstack(
+            [image[(records[:, others] == records[i, others]).all(axis=1)] - image[i] for i in range(len(records))]
         )
-        assert Fraction(worst, whole) == plan.per_party[party]
+        worst, squared = int(np.abs(moves).sum(axis=1).max()), int((moves**2).sum(axis=1).max())
+        assert Fraction(worst, whole.l1) == plan.per_party[party]
+        assert gamma.per_party[party] == pytest.approx(math.sqrt(Fraction(squared, whole.l2_squared)), rel=1e-9)
+        variance = gaussian.groups[0].mechanism.variance
+        loss = GaussianLoss(Fraction(squared), variance, len(coefficients))
+        found = gaussian.per_party[party]
+        assert zcdp_epsilon(loss.rho, risk) >= found
+        assert analytic_delta(found, [loss]) <= risk < analytic_delta(found * Fraction(99, 100), [loss])
     if widths["bob"]:
         assert plan.per_party["bob"] == Fraction(11, 12)
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from launch.pool import Pool, TaskFailed
 from smpc.cast import Cast
 
-settings.register_profile("untimed", deadline=None)  # how busy the machine is says nothing about the code
+# how busy the machine is says nothing about the code
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 

@@ -117,7 +117,7 @@ def test_one_combination_misses_half_of_the_time_at_worst() -> None:
     st.integers(2, 4),
     st.binary(min_size=32, max_size=32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_opened_sums_are_the_combinations_of_the_defects(entries: list[int], classes: int, seed: bytes) -> None:
     election = Election(PARTIES[:2], ("v0",), len(entries), classes)
     votes = np.resize(np.array(entries, dtype=np.int64), (election.poll.width, len(entries)))

@@ -35,7 +35,7 @@ def keys_of(count: int) -> st.SearchStrategy[Keys]:
 
 
 @given(data=st.data())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_blocks_are_exact(everyone: Participants, data: st.DataObject) -> None:
     cast = everyone.cast
     keys = data.draw(keys_of(len(cast.parties)))

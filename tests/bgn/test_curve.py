@@ -35,7 +35,7 @@ def test_multiples_are_those_of_the_reference(group: Group, scalar: int) -> None
 
 
 @given(a=SCALARS, b=SCALARS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_all_groups_are_cyclic_of_the_order_and_the_pairing_bilinear(a: int, b: int) -> None:
     for group in (G1, G2, GT):
         powers = group.op(group.power(group.generator, a), group.power(group.generator, b))
@@ -48,7 +48,7 @@ def test_all_groups_are_cyclic_of_the_order_and_the_pairing_bilinear(a: int, b: 
 
 
 @given(pairs=st.lists(st.tuples(SCALARS, SCALARS), min_size=1, max_size=6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_vector_of_pairings_is_their_product(pairs: list[tuple[int, int]]) -> None:
     a, b = (group.power(group.generator, list(s)) for group, s in zip((G1, G2), zip(*pairs, strict=True), strict=True))
     expected = GT.power(GT.generator, sum(x * y for x, y in pairs))

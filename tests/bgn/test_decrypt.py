@@ -34,7 +34,7 @@ from tests.bgn.support import (
     bound=st.sampled_from([1, 100, 2**20, 2**31 - 1]),
     noise=st.integers(-(2**62), 2**62),
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_released_is_the_exact_sum_plus_both_noises(
     seed: int, shape: tuple[int, int, int], bound: int, noise: int
 ) -> None:

@@ -45,7 +45,7 @@ def test_seams_between_giant_steps_and_ends_of_the_window(group: Group, bound: i
 
 
 @given(value=st.integers(-(2**24), 2**24))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_value(value: int, folder: Path) -> None:
     assert DiscreteLog(GT, 2**24, folder)(GT.power(GT.generator, [value])) == [value]
 

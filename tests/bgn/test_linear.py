@@ -31,7 +31,7 @@ def sums(first: Integers, second: Integers, *, block: int, threads: int | None =
     bounds=st.tuples(*(st.sampled_from([1, 63, 64, 2**12, 2**31 - 1]) for _ in range(2))),
     noise=st.integers(-(2**62), 2**62),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_sums_with_noise_are_exact(seed: int, shape: tuple[int, int, int], bounds: tuple[int, int], noise: int) -> None:
     k, _ = parties()
     a, b, n = shape

@@ -35,7 +35,7 @@ def opened(ciphertexts: Elements) -> Elements:
 
 
 @given(tables=TABLES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_blocks_equal_the_exact_integers(tables: tuple[Integers, Integers]) -> None:
     first, second = tables
     wide = [int(x) for x in (first.astype(object) @ second.T.astype(object)).reshape(-1)]
@@ -74,7 +74,7 @@ def test_level_one_adds_scales_and_rerandomises(side: int) -> None:
 
 
 @given(values=st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=3))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_level_two_adds_and_scales_integers_of_any_size(values: list[int]) -> None:
     key = target_key()
     ciphertexts = key.encrypt(values, RANDOM)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -151,7 +151,7 @@ def test_a_ridge_that_nobody_would_use_is_refused(folder: Path) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120)
 @pytest.mark.parametrize("method", METHODS)
 def test_mutated_files_give_a_model_or_one_line(method: str, folder: Path, data: st.DataObject) -> None:
     table = table_of(method)
@@ -162,7 +162,7 @@ def test_mutated_files_give_a_model_or_one_line(method: str, folder: Path, data:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_files_with_other_bytes_give_a_model_or_one_line(folder: Path, data: st.DataObject) -> None:
     path = folder / "bytes.parquet"
     parquet.write_table(table_of("rmgm"), path)
@@ -174,7 +174,7 @@ def test_files_with_other_bytes_give_a_model_or_one_line(folder: Path, data: st.
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_mutated_guarantee_is_one_or_a_value_error(data: st.DataObject) -> None:
     about = data.draw(mutated(json.loads(table_of("rmgm").schema.metadata[KEY])["guarantee"]))
     try:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import launch.tables.table
@@ -380,7 +380,6 @@ def test_parquet_row_groups_dots_and_duplicate_names(tmp_path: Path) -> None:
 pieces = st.sampled_from([b"id", b",", b"\n", b"\r", b'"', b"u", b"v", b"1", b"-", b"e", b"\0", b"\xff", b"nan", b" "])
 
 
-@settings(deadline=None)  # files are written: their time says nothing
 @given(
     st.binary(max_size=200) | st.lists(pieces, max_size=60).map(b"".join), st.sampled_from([b"", b"id,u,v\n", b"PAR1"])
 )
@@ -397,7 +396,6 @@ def test_any_bytes_are_a_table_or_one_line(
         assert table.columns.shape == (2, len(table.ids)) and np.isfinite(table.columns).all()
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_parquet_file_is_a_table_or_one_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

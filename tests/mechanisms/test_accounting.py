@@ -124,7 +124,7 @@ def test_mixed_releases() -> None:
     st.lists(st.fractions(Fraction(1, 1000), 5), min_size=1, max_size=6),
     st.sampled_from([None, MILLIONTH, Fraction(1, 100)]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_never_more_than_the_pure_sum_and_never_zero(epsilons: list[Fraction], delta: Fraction | None) -> None:
     spent = compose([PureLoss(epsilon) for epsilon in epsilons], delta)
     assert 0 < spent.epsilon <= sum(epsilons)

@@ -103,7 +103,7 @@ def test_uniform_takes_further_words_until_it_can_tell() -> None:
 
 
 @given(st.fractions(Fraction(1, 50), 10**6), st.fractions(Fraction(1, 10**20), Fraction(9, 10)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_tail_is_the_smallest_bound(scale: Fraction, probability: Fraction) -> None:
     bound = DiscreteLaplace(scale).tail(probability)
 

@@ -62,7 +62,7 @@ def test_thresholds_are_the_floors(scale: Fraction) -> None:
 
 
 @given(st.fractions(Fraction(1, 50), 10**9), st.integers(0, 40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_thresholds_of_any_scale(scale: Fraction, digit: int) -> None:
     assert within_one_unit(scale, digit, JointLaplace(scale, 64).thresholds[digit])
 

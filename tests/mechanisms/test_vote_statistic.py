@@ -29,7 +29,7 @@ def brute_force(rows: np.ndarray, classes: int) -> float:
     arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(1, 3)), elements=st.integers(-3, 3)),
     st.integers(2, 3),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_pair_of_voters_is_further_apart(rows: np.ndarray, classes: int) -> None:
     worst = brute_force(rows, classes)
     for bound in (by_lengths(rows, classes), by_operator_norm(rows, classes), vote_statistic(rows, classes)):

@@ -16,7 +16,7 @@ from tests.harness import ArraySession, Sessions
 from tests.sharing.exact import exact, integers, ring, shapes
 from tests.support import held, words_of
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 class Words:

@@ -20,7 +20,7 @@ from tests.harness import ArraySession, Sessions
 from tests.sharing.exact import exact, integers, ring
 from tests.support import held
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 rows_and_block_bytes = st.tuples(st.integers(1, 9), st.sampled_from([8, 40, 100, 1 << 19]))
 
 
@@ -100,7 +100,7 @@ def test_inner_products_of_any_two_parties_are_exact(sessions: Sessions, data: s
 
 @pytest.mark.parametrize("width", [1, 19, 20, 33], ids="width={}".format)
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)  # the wide kernel imports torch
+@settings(max_examples=10)  # the wide kernel imports torch
 def test_both_kernels_are_exact_for_every_layout(width: int, data: st.DataObject) -> None:
     rows = data.draw(st.integers(0, 3))
     x, y = data.draw(integers((width, rows))), data.draw(integers((width + 1, rows)))

@@ -24,7 +24,7 @@ scalars = st.integers(0, ORDER - 1)
 
 
 @given(values, scalars)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_commitment_opens_for_its_value_party_and_session_only(value: bytes, blinding: int) -> None:
     made = commit(value, blinding, session=SESSION, party="p0")
     opening = opening_of(value, blinding)

@@ -16,9 +16,10 @@ from launch.report.local_table import roc
 from smpc.errors import InputError
 from tests.launch.report.support import Page, write_results
 
-labelled = st.lists(st.tuples(st.integers(0, 1), st.sampled_from([-1.0, 0.0, 0.5, 2.0])), min_size=2).filter(
-    lambda rows: 0 < sum(label for label, _ in rows) < len(rows)
-)
+scores_of_one = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=1)
+labelled = st.builds(
+    lambda zeros, ones: [(0, score) for score in zeros] + [(1, score) for score in ones], scores_of_one, scores_of_one
+).flatmap(st.permutations)
 
 
 @given(labelled)

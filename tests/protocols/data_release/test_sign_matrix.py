@@ -31,7 +31,7 @@ def matrix(seed: bytes, rows: int, records: int) -> np.ndarray:
     width=st.integers(1, 3),
     size=st.sampled_from([1, 2**20, 2**50]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_products_are_those_of_the_defined_matrix_exactly(rows: int, records: int, width: int, size: int) -> None:
     columns = np.random.default_rng([rows, records]).integers(-size, size, (width, records), endpoint=True)
     columns[0, 0] = size

@@ -60,7 +60,7 @@ def test_the_mean_of_the_weights_and_the_table(classes: int, width: int) -> None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_voters_integers_are_longer_than_the_bound(values: list[float]) -> None:
     _, plan = plan_of(2, 4)
     encoded = plan.encode(np.array([values]))

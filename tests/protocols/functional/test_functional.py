@@ -104,7 +104,7 @@ def held_tables(of):  # type: ignore[no-untyped-def]
 
 
 @given(rows=st.integers(2, 10**7), epsilon=st.fractions(Fraction(1, 100), 50), m=st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_planned_bits_keep_rounding_small_or_fill_the_ring(rows: int, epsilon: Fraction, m: int) -> None:
     of = schema(rows, {"ann": m, "bob": 1}, "bob")
     plan = Plan.make(of, epsilon=epsilon)

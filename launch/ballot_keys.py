@@ -129,6 +129,10 @@ def _write(name: str, directory: Path, suffix: str, secret: bytes) -> Path:
         raise InputError(f"{path} exists already; keys are never overwritten: choose another folder or name") from None
     except OSError as error:
         raise InputError(f"folder {directory}: cannot be written to ({error.strerror}); choose another --dir") from None
-    with open(descriptor, "wb") as file:
-        file.write(secret)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(secret)
+    except OSError as error:
+        path.unlink()
+        raise InputError(f"{path}: cannot be written ({error.strerror}); make room, or choose another --dir") from None
     return path

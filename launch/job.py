@@ -81,6 +81,7 @@ class Job:
         """What participants must agree on, flat, so that a handshake can name what differs. No table paths."""
         names = {f"participant {number}": endpoint.name for number, endpoint in enumerate(self.participants, 1)}
         facts = {"job": self.name, "protocol": self.protocol, "number of parties": str(len(self.task.parties))}
+        facts["deadline"] = str(self.deadline)  # who is to blame for silence depends on it
         return {**facts, **names, **self.task.backend.facts(), **self.task.facts()}
 
 

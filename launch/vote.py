@@ -112,7 +112,7 @@ def _alone(voter: str, key: Path) -> Iterator[None]:
     place = key.with_name(f".{voter}.lock")  # some file systems lock only what can be written to
     with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(stack.enter_context(open(place, "wb")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(stack.enter_context(open(place, "ab")), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
                 f"--as {voter}: another `smpc vote` is under way with {key}; wait for its receipts"

@@ -75,11 +75,13 @@ class Ledger:
         most, risk = validate.epsilon(epsilon, allow_weak=True), validate.exact("delta", delta)
         if not 0 <= risk < 1:
             raise ValueError(f"delta={delta} is outside [0, 1): give a number in that range")
+        if unit not in _COUNTED:
+            raise ValueError(f"unit={unit!r} is none of {', '.join(_COUNTED)}: give one of them")
         with self._transaction() as db:
             db.execute(
                 "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT (data_set, unit) "
                 "DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta",
-                (_name("data_set", data_set), _name("unit", unit), str(most), str(risk)),
+                (_name("data_set", data_set), unit, str(most), str(risk)),
             )
 
     def reserve(self, data_set: str, row: Row, *, job: str, once: bool = False) -> Account:

@@ -35,7 +35,7 @@ from protocols.ensemble.paper import CONSTANTS, LABELS, PaperPlan
 from protocols.ensemble.release import EnsembleRelease
 from protocols.ensemble.statistic import StatisticPlan
 from smpc.ballots.box import Box
-from smpc.ballots.counting import FULL_VOTE, full_vote
+from smpc.ballots.counting import FULL_VOTE, LONGEST_VOTE, full_vote
 from smpc.ballots.poll import ID_BYTES, Poll
 from smpc.ballots.receiver import Receiver
 from smpc.cast import Cast
@@ -48,7 +48,6 @@ from smpc.session import Session
 from smpc.values import Held
 
 STATISTIC = "statistic"
-MOST_SECONDS = 3000  # well within the time that the dealer waits for its first request
 NO_BALLOTS = bytes(ID_BYTES)  # the job and the run of a poll that is planned only
 
 
@@ -98,7 +97,7 @@ class EnsembleTask(Task):
             table=AuxiliaryTable.read(path, samples),
             classes=read_classes(samples),
             roster=path.parent / voters.text("keys"),
-            seconds=voters.number("seconds", 600, 1, MOST_SECONDS),
+            seconds=voters.number("seconds", 600, 1, LONGEST_VOTE),
             parties=read_compute_parties(path, top),
             helpers=tuple(read_endpoint(top.inner(who, ENDPOINT_KEYS), path) for who in ("server", "dealer")),
         )

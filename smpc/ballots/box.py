@@ -79,7 +79,7 @@ class Box:
                     return envelope.voter
                 if self._closed:
                     raise BallotError(Reason.LATE, envelope.voter)
-                self._keep(number, data)
+                self._keep(number, envelope.voter, data)
                 self._digests[number] = ballot
                 self._waiting.append(number)
                 self._change.notify_all()
@@ -89,8 +89,8 @@ class Box:
             raise
         return envelope.voter
 
-    def _keep(self, number: int, data: bytes) -> None:
-        """Raises OSError, now to whoever puts and later to whoever counts: a box that loses ballots is no box."""
+    def _keep(self, number: int, voter: str, data: bytes) -> None:
+        """Without room the voter hears so now, and whoever counts soon: a box that loses ballots is no box."""
         path = self._path(number)
         try:
             path.write_bytes(data)
@@ -99,7 +99,7 @@ class Box:
             self._change.notify_all()
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
-            raise
+            raise BallotError(Reason.ROOM, voter) from None
 
     def _number(self, envelope: Envelope) -> int:
         """The voter's, if it is registered and signed this."""
@@ -136,7 +136,7 @@ class Box:
                 lambda: self._fault or self._closed or len(self._waiting) >= most or len(self._digests) == everybody,
                 timeout=max(0.0, end - time.monotonic()),
             )
-            self._check_room()
+            self.check_room()
             taken = sorted(self._waiting.popleft() for _ in range(min(most, len(self._waiting))))
             done = not self._waiting and (self._closed or len(self._digests) == everybody)
         result = np.full(1 + most, NOBODY, dtype=np.float64)
@@ -152,14 +152,14 @@ class Box:
     def has(self, numbers: Integers, digests: Integers) -> npt.NDArray[np.float64]:
         """Which of the voters' ballots are here and the same, 1 or 0 each."""
         with self._change:
-            self._check_room()
             same = [
                 self._digests.get(int(number)) == row.astype("<i8").tobytes()
                 for number, row in zip(numbers, digests, strict=True)
             ]
         return np.array(same, dtype=np.float64)
 
-    def _check_room(self) -> None:
+    def check_room(self) -> None:
+        """Raises InputError once a ballot could not be kept."""
         if self._fault is not None:
             raise InputError(
                 f"ballots cannot be kept in {self._folder} ({self._fault.strerror}): make room, or set TMPDIR to where "

@@ -34,7 +34,7 @@ from smpc.values import Held, Shared
 
 BATCH_ENTRIES = 1 << 19  # at once: 4 MB a share, and a few times that while they are squared
 BATCH_SECONDS = 5.0  # how long the first party waits for a batch to fill
-
+LONGEST_VOTE = 3000.0  # seconds; well within the time that participants wait for a peer that does nothing
 
 FULL_VOTE = "all voters' ballots are in, and right, when counting starts"
 
@@ -53,7 +53,8 @@ def tally(s: Session, boxes: Mapping[str, Held[Box]], poll: Poll, *, checked: bo
     """Count the ballots in the parties' boxes, until the first party's is closed and empty.
 
     Not `checked`: ballots are any integers, steps 4 to 10 are left out, and a voter can add what it likes. Raises
-    InputError if none is counted. Memory does not depend on the number of voters, but for their names.
+    InputError if none is counted, or where a party cannot keep ballots. Memory does not depend on the number of voters,
+    but for their names.
     """
     names = tuple(poll.voters)
     total: Shared | None = None
@@ -90,20 +91,25 @@ def _batches(
 ) -> Iterator[tuple[Integers, npt.NDArray[np.bool_]]]:
     """Voters' numbers, and which of their ballots all parties have alike: the same for every participant.
 
-    Raises PeerError where the first party names a ballot twice, or one of nobody.
+    Raises PeerError where the first party names a ballot twice, or one of nobody, or waits longer than any vote lasts.
     """
     first, *others = s.cast.parties
     most = _batch_size(poll)
-    more, left = True, set(range(len(poll.voters)))
+    more, left, waits = True, set(range(len(poll.voters))), int(LONGEST_VOTE / BATCH_SECONDS) + 1
     while more:
         told = s.at(first, Box.next_batch, boxes[first], most, BATCH_SECONDS)
         line = s.publish(told, shape=(1 + most,), message="next ballots")
+        for party in others:
+            s.at(party, Box.check_room, boxes[party])
         named = line[1:][line[1:] != NOBODY]
         if len(left.intersection(named.tolist())) < len(named):
             raise PeerError(f"{first} counts a ballot twice, or one of no voter")
         left.difference_update(named.tolist())
         more, batch = bool(line[0]), named.astype(np.int64)
         if not batch.size:
+            waits -= 1
+            if not waits:
+                raise PeerError(f"{first} waits for ballots after {LONGEST_VOTE:g} s, and no vote lasts as long")
             continue
         alike = np.ones(len(batch), dtype=np.bool_)
         digests = s.at(first, Box.digests, boxes[first], batch)

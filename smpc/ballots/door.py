@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from smpc.ballots.envelope import Envelope
-from smpc.ballots.wire import GREETING, RECEIPT, ballot_bytes, exactly, send_at_once
+from smpc.ballots.wire import GREETING, RECEIPT, SLOWEST, ballot_bytes, exactly, send_at_once
 from smpc.engine.tls import Address, certificate_der
 from smpc.errors import InputError, PeerError, printable
 
@@ -66,10 +66,12 @@ class Door:
         Raises InputError with the party's reason where it is refused, PeerError where time is out.
         """
         data = ballot_bytes(envelope)
+        patience = _ANSWER_SECONDS + len(data) / SLOWEST
         while True:
             try:
+                self._connection.settimeout(patience)
                 self._connection.sendall(data)
-                end = time.monotonic() + _ANSWER_SECONDS
+                end = time.monotonic() + patience
                 kept, length = RECEIPT.unpack(exactly(self._connection, RECEIPT.size, end))
                 text = exactly(self._connection, length, end).decode(errors="replace")
                 break

@@ -2,15 +2,16 @@
 
 A caller is a stranger until a registered voter's signature has come over its connection, and again after each ballot.
 From one ballot that is kept to the next a caller has a total time, TLS handshake, refused and repeated ballots
-included, however many bytes arrive meanwhile. When there are more callers than places, the address with most strangers
-gives one up: its stranger that has been there longest, or, while that one is too new to judge, the one that has just
-come. So who fills the door stands in its own way only. A voter whose connection is ended connects again
-(`smpc.ballots.door`).
+included, however many bytes arrive meanwhile. When there are more callers than places, the address (the /64 network, in
+version 6) with most strangers gives one up: its stranger that has been there longest, or, while that one is too new to
+judge, the one that has just come. So who fills the door stands in its own way only. A voter whose connection is ended
+connects again (`smpc.ballots.door`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import socket
 import ssl
 import threading
@@ -23,6 +24,7 @@ from smpc.ballots.envelope import BallotError, Reason
 from smpc.ballots.wire import (
     GREETING,
     RECEIPT,
+    SLOWEST,
     TooLong,
     longest_cover,
     longest_share,
@@ -35,7 +37,6 @@ from smpc.engine.tls import Identity
 _PLACES = 64
 _NEW_SECONDS = 3.0  # a stranger may need as long to show a signature
 _MESSAGE_SECONDS = 30.0
-_SLOWEST = 20_000  # bytes a second on top of that
 _LOOK_SECONDS = 0.2
 
 
@@ -44,7 +45,7 @@ class _Caller:
 
     def __init__(self, connection: ssl.SSLSocket, address: str, seconds: float) -> None:
         self.connection = connection
-        self.address = address
+        self.address = _place(address)
         self.voter: str | None = None
         self.since = time.monotonic()
         self._seconds = seconds
@@ -75,7 +76,7 @@ class Receiver:
         self._context.num_tickets = 0
         self._context.load_cert_chain(identity.certificate, identity.key)
         self._cover, self._share = longest_cover(box.poll), longest_share(box.poll)
-        self._seconds = _MESSAGE_SECONDS + self._share / _SLOWEST
+        self._seconds = _MESSAGE_SECONDS + self._share / SLOWEST
         self._callers: list[_Caller] = []  # by the time they came
         self._change = threading.Lock()
         self._done = threading.Event()
@@ -180,6 +181,14 @@ class Receiver:
                 if voter is not None and other.voter == voter:
                     other.drop()
             caller.voter = voter
+
+
+def _place(address: str) -> str:
+    """Whose addresses count together: one host can have 2^64 of version 6."""
+    found = ipaddress.ip_address(address)
+    if found.version == 4 or found.ipv4_mapped is not None:
+        return address
+    return f"{int(found) >> 64:x}::/64"
 
 
 def _reply(connection: ssl.SSLSocket, kept: bool, text: str) -> None:

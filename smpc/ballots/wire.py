@@ -20,6 +20,7 @@ from smpc.ballots.poll import MAX_VOTER_BYTES, Poll
 
 GREETING = struct.Struct("<32s32s?")  # job, run, whether the vote is closed
 RECEIPT = struct.Struct("<BH")
+SLOWEST = 20_000  # bytes a second that both ends allow a ballot's line, on top of a fixed time
 _LENGTH = struct.Struct("<I")
 _SKIPPED = 1 << 14  # bytes at once
 _SLACK = 512  # head and signature, or what sealing adds

@@ -180,12 +180,12 @@ def test_a_box_that_cannot_keep_a_ballot_says_so_to_who_counts(
 
     put(boxes, good("v1"))
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(BallotError, match=r"^ballot of v2 refused: this party has no room to keep it$"):
         boxes["bob"].put(good("v2")["bob"].to_bytes())
     assert len(list(tmp_path.rglob("*.ballot"))) == 2, "no half ballot is left"
     message = r"ballots cannot be kept in .* \(No space left on device\): make room, or set TMPDIR"
     with pytest.raises(InputError, match=message):
-        boxes["bob"].has(np.array([0]), boxes["ann"].digests(np.array([0])))
+        boxes["bob"].check_room()
     with pytest.raises(InputError, match=message):
         boxes["bob"].next_batch(1, 60.0)
     assert boxes["ann"].next_batch(1, 0).tolist() == [1, 0]

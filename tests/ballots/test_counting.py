@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -225,6 +226,40 @@ def test_batches_do_not_change_the_counts(tmp_path: Path, monkeypatch: pytest.Mo
     result, s = counted(election, ballots, tmp_path)
     assert np.array_equal(result.counts.share, election.counts([v for v in VOTERS if v != "v4"]))
     assert sum(m.message == "check values" for m in s.transcript.messages) == 2
+
+
+@pytest.mark.parametrize("fuller", PARTIES)
+def test_a_party_without_room_ends_the_count_also_where_nothing_is_to_be_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fuller: str
+) -> None:
+    """Voters ask the first party last: it never hears of a ballot that another party could not keep."""
+    election = Election(PARTIES, VOTERS, 4, 2)
+    boxes = election.boxes(tmp_path)
+
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(InputError, match="no room to keep it"):
+        patched.setattr(Path, "write_bytes", full)
+        boxes[fuller].put(election.ballot("v0", election.votes("v0"))[fuller].to_bytes())
+    boxes["ann"].close()
+    with pytest.raises(InputError, match=r"ballots cannot be kept in .* \(No space left on device\)"):
+        tally(ClearSession(Cast(PARTIES)), {p: Held(p, b) for p, b in boxes.items()}, election.poll)
+
+
+def test_a_first_party_that_never_ends_the_vote_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    election = Election(PARTIES, VOTERS, 4, 2)
+    boxes = election.boxes(tmp_path)
+    lines = []
+
+    def more(box: Box, most: int, seconds: float) -> np.ndarray:
+        lines.append(seconds)
+        return np.array([1.0, *[NOBODY] * most])
+
+    monkeypatch.setattr(Box, "next_batch", more)
+    with pytest.raises(PeerError, match=r"^ann waits for ballots after 3000 s, and no vote lasts as long$"):
+        tally(ClearSession(Cast(PARTIES)), {p: Held(p, b) for p, b in boxes.items()}, election.poll)
+    assert sum(lines) >= counting.LONGEST_VOTE
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smpc.ballots import door as door_module
 from smpc.ballots.box import NOBODY, Box
 from smpc.ballots.door import Door, hand_in, open_doors
 from smpc.ballots.envelope import Envelope
@@ -84,6 +86,25 @@ def test_after_a_failure_the_same_ballot_is_sent_again_and_counts(doors: Doors, 
         assert len(hand_in(ballot, ways(mended))) == 3
     first = doors.boxes["ann"].digests(np.array([1]))
     assert all(doors.boxes[party].has(np.array([1]), first).tolist() == [1] for party in ("bob", "cid"))
+
+
+def test_a_large_ballot_has_the_time_that_its_line_needs(doors: Doors, monkeypatch: Any) -> None:
+    put = Box.put
+
+    def slow(box: Box, data: bytes) -> str:
+        time.sleep(0.6)
+        return put(box, data)
+
+    monkeypatch.setattr(Box, "put", slow)
+    monkeypatch.setattr(door_module, "_ANSWER_SECONDS", 0.3)
+    ballot = THREE.ballot("v1", THREE.votes("v1"))
+    for pace, kept in ((1e9, False), (200, True)):  # the longest share is 1,200 bytes
+        monkeypatch.setattr(door_module, "SLOWEST", pace)
+        if kept:
+            assert len(hand_in(ballot, ways(doors, seconds=0))) == 3
+        else:
+            with pytest.raises(PeerError, match="bob gave no receipt before the connection was lost"):
+                hand_in(ballot, ways(doors, seconds=0))
 
 
 def test_a_lost_receipt_is_no_word_that_the_ballot_does_not_count(doors: Doors, monkeypatch: Any) -> None:

@@ -101,6 +101,21 @@ def test_who_fills_the_door_stands_in_its_own_way_only(doors: Doors, monkeypatch
     assert len(callers) <= receiver._PLACES
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("fe80::1%lo", "fe80::2%lo", True),
+    ],
+)
+def test_addresses_that_one_host_can_have_count_together(one: str, other: str, alike: bool) -> None:
+    assert (receiver._place(one) == receiver._place(other)) == alike
+
+
 def test_strangers_from_many_addresses_do_not_push_each_other_out(
     doors: Doors, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -401,6 +401,7 @@ def test_public_facts_hold_no_place_of_a_table(tmp_path: Path) -> None:
         (["job", "sensitivity"], "paper"),
         (["job", "repair"], "none"),
         (["job", "margin"], 5),
+        (["network"], {"deadline": 31}),
         (["server", "name"], "solver"),
         (["dealer", "name"], "helper"),
         (["party"], valid_job()["party"][::-1]),

@@ -251,6 +251,7 @@ def test_unusable_files(tmp_path: Path) -> None:
         (("", "record", 1), "data_set=''"),
         (("a\nb", "record", 1), r"data_set='a\\nb'"),
         (("patients", " ", 1), "unit=' '"),
+        (("patients", "voter", 1), "unit='voter' is none of label, record, party"),
     ],
 )
 def test_caps_are_checked(ledger: Ledger, arguments: tuple[object, ...], message: str) -> None:

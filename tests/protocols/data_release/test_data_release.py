@@ -138,11 +138,11 @@ def test_a_matrix_of_rank_one_picked_by_one_party_destroys_the_fit_and_a_tossed_
     values["bob"][-1] = 2 + values["ann"][0] - values["cid"][1] / 2
     plan = silenced(ReleasePlan.make(of, epsilon=ONE, delta=DELTA, rows=500))
     columns = np.vstack([plan.prepare("ann", values["ann"]), *(plan.prepare(p, values[p])[1:] for p in ("bob", "cid"))])
-    row = 1 - 2 * (SecureRandom().words(5000) & np.uint64(1)).astype(np.int64)
-    picked = np.outer(np.ones(500, dtype=np.int64), columns @ row)
+    rows = 1 - 2 * (SecureRandom().words(9 * 5000).reshape(9, 5000) & np.uint64(1)).astype(np.int64)
+    picked = [np.outer(np.ones(500, dtype=np.int64), columns @ row) for row in rows]
     tossed = signed_sums(bytes(32), 500, columns).T
     full = np.linalg.matrix_rank(tossed.astype(float))
-    assert np.linalg.matrix_rank(picked.astype(float)) == 1 and full == columns.shape[0]
+    assert {int(np.linalg.matrix_rank(one.astype(float))) for one in picked} == {1} and full == columns.shape[0]
     label = 1 + [c.name for p in WIDTHS for c in of.columns(p)].index("y")
 
     def error(mixed: Integers) -> float:
@@ -152,7 +152,7 @@ def test_a_matrix_of_rank_one_picked_by_one_party_destroys_the_fit_and_a_tossed_
         weights = np.linalg.lstsq(z[:, keep], z[:, label], rcond=None)[0]
         return float(np.mean((x[:, keep] @ weights - y) ** 2)) / float(np.var(y))
 
-    assert error(tossed) < 0.01 and error(picked) > 0.4
+    assert error(tossed) < 0.01 and np.median([error(one) for one in picked]) > 0.4  # one in 300 rows is lucky
 
 
 def test_privacy_holds_for_every_matrix() -> None:

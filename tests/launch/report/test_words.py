@@ -116,6 +116,12 @@ def test_without_noise_nothing_is_said_to_be_protected() -> None:
     assert "Nothing in this run is protected" in page.text and not any(a.get("class") == "yes" for _, a in page.tags)
 
 
+def test_it_is_the_factor_of_1_that_tells_nothing() -> None:
+    """Said without the word it would be read as epsilon 1, which stands right below."""
+    text = guarantee_section(guarantee(epsilon=1))
+    assert "a factor of 1 (epsilon 0) would tell nothing" in text and ", 1 would tell" not in text
+
+
 def test_conditions_stand_once_each() -> None:
     html = guarantee_section(guarantee())
     assert html.count(DEALER_APART) == 1

@@ -33,6 +33,7 @@ from smpc.ring import Integers
 from smpc.session import Session
 from smpc.values import Held, value_of
 
+SCORED = "before each record was first learnt from"  # not by the finished network
 _GOES_ON = "run the same job again: it goes on from the last checkpoint"
 
 
@@ -80,7 +81,8 @@ def take_part(task: SplitTask, session: NetworkSession, agreement: Agreement, ta
         if side.holder == me:
             files[name] = _weights(value_of(side))
     if trained.holder == me and (estimate := value_of(trained).private_auc()) is not None:
-        files["evaluation.json"] = json.dumps({"auc_of_perturbed_labels": estimate}) + "\n"
+        evaluation = {"auc_of_perturbed_labels": estimate, "scored": SCORED}
+        files["evaluation.json"] = json.dumps(evaluation, indent=1) + "\n"
     return files
 
 

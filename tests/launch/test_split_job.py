@@ -174,7 +174,9 @@ def test_a_whole_job_its_rerun_and_its_one_shot(tmp_path: Path) -> None:
         guarantee = Guarantee.from_json((out / "guarantee.json").read_text())
         assert guarantee.worst(1).epsilon == 1 and guarantee.worst(1).unit == "label"
         assert json.loads((out / "model.json").read_text())["law"].startswith("discrete Laplace")
-        assert list(json.loads((out / "evaluation.json").read_text())) == ["auc_of_perturbed_labels"]
+        evaluation = json.loads((out / "evaluation.json").read_text())
+        assert list(evaluation) == ["auc_of_perturbed_labels", "scored"]
+        assert evaluation["scored"] == "before each record was first learnt from"
         weights.append([torch.load(out / network, weights_only=True) for network in ("f.pt", "h.pt")])
         steps = {json.loads(line)["message"] for line in (out / "transcript.jsonl").read_text().splitlines()}
         assert steps == ({"perturbed labels"} if name == "once" else {"checkpoints", "embeddings", "gradients"})

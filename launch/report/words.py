@@ -112,8 +112,8 @@ def _meaning(guarantee: Guarantee) -> str:
         return "Nothing in this run is protected by noise: whoever is named below can learn exact data."
     text = (
         "Epsilon bounds what can be told from all that somebody has seen: it was at most so many times as likely (the "
-        "factor) with the protected data as with any other in its place. Small is good; a factor of 1 (epsilon 0) would "
-        "tell nothing."
+        "factor) with the protected data as with any other in its place. Small is good; a factor of 1 (epsilon 0) "
+        "would tell nothing."
     )
     if any(row.delta for row in finite):
         text += " Delta is added to the probability: it is the room for exceptions."

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,12 +22,12 @@ from mechanisms.neighbours import FlipLabel, Neighbours, ReplaceParty, ReplaceRe
 INFINITE = math.inf
 MOST_FINITE = 2**1000  # what is read and shown as a float
 UNITS = {ReplaceRecord: "record", ReplaceParty: "party", FlipLabel: "label"}
-_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 RELATIONS = {unit: relation for relation, unit in UNITS.items()}
 SEMI_HONEST = "every participant follows the protocol, with values within their declared bounds"
 COMPUTATIONAL = "AES-256 keystreams and TLS 1.3 are unbroken"
 DEALER_APART = "the dealer colludes with no party"
-DEALER_KNOWS_MASKS = "the dealer made the masks: with a party it opens that party's peers"
+DEALER_KNOWS_MASKS = "the dealer made the masks: with a party it opens the columns of the other parties"
+DEALER_OPENS_BALLOTS = "the dealer made the masks: with a compute party it opens every ballot"
 OPENED_BEFORE_NOISE = "values are opened before their noise is added, as in the source paper"
 NO_NOISE = "no noise is added"
 OWN_DATA = "what the coalition itself holds is the same in both neighbours"
@@ -162,6 +161,7 @@ class Guarantee:
         exposed = replace(noisy, epsilon=INFINITE, delta=Fraction(0), accountant="none")
         common = (SEMI_HONEST, COMPUTATIONAL, *assumptions)
         apart = (DEALER_APART,) if dealer else ()
+        opened_by_dealer = DEALER_OPENS_BALLOTS if isinstance(neighbours, ReplaceParty) else DEALER_KNOWS_MASKS
         coalitions = required(parties, server, dealer)
         if when is Order.PAPER and server:
             coalitions.append(Coalition(frozenset(), 1))
@@ -170,7 +170,7 @@ class Guarantee:
         rows = []
         for coalition in coalitions:
             if dealer in coalition.members and coalition.parties:
-                row = replace(exposed, assumptions=(DEALER_KNOWS_MASKS,))
+                row = replace(exposed, assumptions=(opened_by_dealer,))
             elif when is Order.NONE:
                 row = replace(exposed, assumptions=(NO_NOISE,))
             elif quorum is not None and coalition.parties >= quorum:
@@ -200,7 +200,8 @@ class Guarantee:
         header = ("protects", "against", "neighbours", "epsilon", "delta", "mechanism", "accountant")
         against: dict[tuple[str, ...], list[str]] = {}  # coalitions that are protected against alike, in one line
         for r in self.rows:
-            alike = (r.unit, str(r.neighbours), _decimal(r.epsilon), _decimal(r.delta), r.mechanism, r.accountant)
+            protects = "voter" if isinstance(r.neighbours, ReplaceParty) else r.unit  # parties of coalitions compute
+            alike = (protects, str(r.neighbours), _decimal(r.epsilon), _decimal(r.delta), r.mechanism, r.accountant)
             against.setdefault(alike, []).append(str(r.coalition))
         lines = [header, *((unit, "; ".join(who), *rest) for (unit, *rest), who in against.items())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
@@ -261,10 +262,7 @@ def _row(item: Mapping[str, Any]) -> Row:
 
 
 def _number(text: object) -> Fraction:
-    """From digits alone: an exponent could make a number of any size."""
-    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
-        raise ValueError(f"{text!r:.60} is no number of a guarantee: write it like '1/10'")
-    number = validate.exact("number", text)
+    number = validate.written(text)
     if number > MOST_FINITE:
         raise ValueError(f"{text!r:.60} is above 2^1000: say inf")
     return number

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mechanisms.coalition import Coalition, required
 from mechanisms.guarantee import INFINITE, OPENED_BEFORE_NOISE, Guarantee, Row
-from mechanisms.neighbours import FlipLabel, ReplaceParty, ReplaceRecord
+from mechanisms.neighbours import FlipLabel, Neighbours, ReplaceParty, ReplaceRecord
 
 SERVER = frozenset({"server"})
 
@@ -191,6 +191,25 @@ def test_text_names_every_coalition_and_assumption() -> None:
     assert any("server + any 2 parties" in line and "infinite" in line for line in lines)
     assert "replace one record's columns at B" in text
     assert all(assumption in text for row in guarantee.rows for assumption in row.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "protects", "dealer_opens"),
+    [
+        (ReplaceRecord(), "record", "with a party it opens the columns of the other parties"),
+        (FlipLabel(), "label", "with a party it opens the columns of the other parties"),
+        (ReplaceParty(), "voter", "with a compute party it opens every ballot"),
+    ],
+)
+def test_a_replaced_voter_is_not_called_a_party_beside_those_who_compute(
+    neighbours: Neighbours, protects: str, dealer_opens: str
+) -> None:
+    guarantee = build(neighbours=neighbours)
+    rows, notes = str(guarantee).split("given that, or because:\n")
+    assert {line.split()[0] for line in rows.splitlines()[1:]} == {protects}
+    assert [note for note in notes.splitlines() if "made the masks" in note] == [
+        f"- the dealer made the masks: {dealer_opens} (dealer + any 1 party)"
+    ]
 
 
 @pytest.mark.parametrize(

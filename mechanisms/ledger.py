@@ -10,7 +10,7 @@ the record: charges under both count towards both caps.
 from __future__ import annotations
 
 import math
-import os
+import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -110,7 +110,7 @@ class Ledger:
     def charged(self, data_set: str, unit: str) -> tuple[Fraction, Fraction]:
         """Epsilon and delta of what was charged under this unit alone."""
         with self._transaction() as db:
-            epsilon, delta, _ = _sum_of(db, data_set, (unit,))
+            epsilon, delta, _ = self._sum_of(db, data_set, (unit,))
         return epsilon, delta
 
     def _refuse(self, db: sqlite3.Connection, data_set: str, row: Row) -> None:
@@ -120,7 +120,7 @@ class Ledger:
             unit = "" if row.unit == "record" else f" --unit {row.unit}"
             raise BudgetError(
                 f"{data_set}: no cap for one {row.unit} in {self.path.name}; set one with "
-                f"`smpc ledger cap {self.path} {data_set} EPSILON{unit}`"
+                f"`smpc ledger cap {shlex.quote(str(self.path))} {shlex.quote(data_set)} EPSILON{unit}`"
             )
         epsilon = _finite(data_set, row)
         for before in filter(None, accounts.values()):
@@ -132,21 +132,39 @@ class Ledger:
         """All accounts, by data set and unit."""
         with self._transaction() as db:
             keys = db.execute("SELECT data_set, unit FROM caps ORDER BY data_set, unit").fetchall()
+            for data_set, unit in keys:
+                if not _is_name(data_set) or unit not in _COUNTED:
+                    raise self._damaged(f"a cap for one {unit!r:.60} of {data_set!r:.60}")
             return [account for key in keys if (account := self._account(db, *key))]
 
-    @staticmethod
-    def _account(db: sqlite3.Connection, data_set: str, unit: str) -> Account | None:
+    def _account(self, db: sqlite3.Connection, data_set: str, unit: str) -> Account | None:
         cap = db.execute("SELECT epsilon, delta FROM caps WHERE data_set = ? AND unit = ?", (data_set, unit)).fetchone()
         if cap is None:
             return None
-        return Account(data_set, unit, Fraction(cap[0]), Fraction(cap[1]), *_sum_of(db, data_set, _COUNTED[unit]))
+        epsilon, delta = map(self._amount, cap)
+        return Account(data_set, unit, epsilon, delta, *self._sum_of(db, data_set, _COUNTED[unit]))
+
+    def _sum_of(self, db: sqlite3.Connection, data_set: str, units: Sequence[str]) -> tuple[Fraction, Fraction, int]:
+        """Epsilon, delta and number of the charges under any of these units."""
+        epsilon, delta, count = Fraction(0), Fraction(0), 0
+        for unit, e, d in db.execute("SELECT unit, epsilon, delta FROM charges WHERE data_set = ?", (data_set,)):
+            if unit not in _COUNTED:
+                raise self._damaged(f"a charge for one {unit!r:.60}")
+            if unit in units:
+                epsilon, delta, count = epsilon + self._amount(e), delta + self._amount(d), count + 1
+        return epsilon, delta, count
+
+    def _amount(self, text: object) -> Fraction:
+        try:
+            return validate.written(text)
+        except ValueError as error:
+            raise self._damaged(f"an amount {error}") from None
+
+    def _damaged(self, what: str) -> LedgerError:
+        return LedgerError(f"{self.path}: is damaged, it has {what}: put its newest good copy back")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # the owner's alone, as the journal after it
-        except OSError as error:
-            raise LedgerError(f"{self.path}: {error.strerror}: give a file in an existing directory") from None
         with transaction(self.path, LedgerError) as db:
             _prepare(db, self.path)
             yield db
@@ -160,13 +178,6 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for statement in _TABLES.strip().split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _sum_of(db: sqlite3.Connection, data_set: str, units: Sequence[str]) -> tuple[Fraction, Fraction, int]:
-    """Epsilon, delta and number of the charges under any of these units."""
-    query = "SELECT epsilon, delta FROM charges WHERE data_set = ? AND unit = ?"
-    charges = [(Fraction(e), Fraction(d)) for unit in units for e, d in db.execute(query, (data_set, unit))]
-    return sum((e for e, _ in charges), Fraction(0)), sum((d for _, d in charges), Fraction(0)), len(charges)
 
 
 def _has(db: sqlite3.Connection, charge: tuple[str, ...]) -> bool:
@@ -185,21 +196,32 @@ def _refusal(account: Account, limit: str, epsilon: Fraction, delta: Fraction) -
         "epsilon": (account.cap_epsilon, account.spent_epsilon, epsilon),
         "delta": (account.cap_delta, account.spent_delta, delta),
     }[limit]
+    if spent < cap:
+        advice = f"ask for at most {_show(cap - spent)} or have the owner raise the cap"
+    else:
+        advice = "nothing is left: use what was released; a higher cap is the owner's decision"
     return (
         f"{account.data_set}: {limit} cap {_show(cap)} for one {account.unit}, {_show(spent)} spent, "
-        f"{_show(asked)} asked: ask for at most {_show(max(cap - spent, Fraction(0)))} or have the owner raise the cap"
+        f"{_show(asked)} asked: {advice}"
     )
 
 
 def _name(name: str, value: str) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+    if not _is_name(value):
         raise ValueError(f"{name}={value!r} is no name: give printable text")
     return value
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
 def _show(value: Fraction) -> str:
     """Short: the decimal if it is exact, else the fraction or a rounded decimal of a long one."""
-    decimal = f"{float(value):.12g}"
-    if Fraction(decimal) == value or len(str(value)) > 16:
+    try:
+        decimal = f"{float(value):.12g}"
+    except OverflowError:
+        return validate.short(value)
+    if Fraction(decimal) == value or max(value.numerator, value.denominator) > 10**8:
         return decimal
     return str(value)

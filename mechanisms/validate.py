@@ -6,6 +6,8 @@ Numbers from users become exact fractions of their decimal text, so 0.1 means 1/
 from __future__ import annotations
 
 import math
+import re
+from contextlib import suppress
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TypeGuard
@@ -14,6 +16,9 @@ import numpy as np
 
 WEAK_EPSILON = 50
 SCALE_RANGE = (Fraction(1, 2**62), Fraction(2**62))
+_LONGEST = 40
+_LARGE_EXPONENT = re.compile(r"[eE][+-]?[\d_]{3}")
+_WRITTEN = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 def _is_integer(value: object) -> TypeGuard[int | np.integer]:
@@ -23,22 +28,41 @@ def _is_integer(value: object) -> TypeGuard[int | np.integer]:
 def exact(name: str, value: object) -> Fraction:
     """`value` (int, float, decimal text or Fraction) as the exact fraction of its decimal text.
 
-    Raises TypeError for another type (bool included) and ValueError for NaN, infinities and unreadable text.
+    Raises TypeError for another type (bool included) and ValueError for NaN, infinities and unreadable text, for
+    integers of more than 100 digits, and for text that is long or whose exponent is: "1e99999999" would take minutes.
     """
     if isinstance(value, Fraction):
         return value
     if _is_integer(value):
-        return Fraction(int(value))
+        number = Fraction(int(value))
+        if abs(number) >= 10**100:
+            raise ValueError(f"{name}={short(number)} has more than 100 digits: give a smaller number")
+        return number
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{name}={value} is not finite: give a finite number")
         return Fraction(repr(float(value)))
     if isinstance(value, str):
+        if len(value) > _LONGEST or _LARGE_EXPONENT.search(value):
+            raise ValueError(
+                f"{name}={value!r:.60} is too long: use at most {_LONGEST} characters, and an exponent of two digits"
+            )
         try:
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise ValueError(f"{name}={value!r} is no finite number: write it like '0.1' or '1/10'") from None
     raise TypeError(f"{name}={value!r} is a {type(value).__name__}: give an int, float, decimal text or Fraction")
+
+
+def written(text: object) -> Fraction:
+    """A Fraction of at least 0 from what `str` has made of it. Raises ValueError for anything else.
+
+    From digits alone: an exponent could make a number of any size.
+    """
+    if isinstance(text, str) and _WRITTEN.fullmatch(text):
+        with suppress(ZeroDivisionError):
+            return Fraction(text)
+    raise ValueError(f"{text!r:.60} is no number: it must be digits, like '10' or '1/10'")
 
 
 def fraction(name: str, value: object) -> Fraction:
@@ -79,7 +103,7 @@ def scale(value: object) -> Fraction:
     number = fraction("scale", value)
     low, high = SCALE_RANGE
     if not low <= number <= high:
-        raise ValueError(f"scale={_short(number)} is outside [2^-62, 2^62]: lower the precision or raise epsilon")
+        raise ValueError(f"scale={short(number)} is outside [2^-62, 2^62]: lower the precision or raise epsilon")
     return number
 
 
@@ -88,7 +112,7 @@ def variance(value: object) -> Fraction:
     number = fraction("variance", value)
     low, high = SCALE_RANGE
     if not low**2 <= number <= high**2:
-        raise ValueError(f"variance={_short(number)} is outside [2^-124, 2^124]: lower the precision or raise epsilon")
+        raise ValueError(f"variance={short(number)} is outside [2^-124, 2^124]: lower the precision or raise epsilon")
     return number
 
 
@@ -102,7 +126,7 @@ def integer(name: str, value: object, *, low: int = 0) -> int:
     return number
 
 
-def _short(number: Fraction) -> str:
+def short(number: Fraction) -> str:
     """A few digits of any fraction; its exponent may exceed that of a float."""
     with localcontext() as context:
         context.prec = 6

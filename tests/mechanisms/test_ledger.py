@@ -3,6 +3,7 @@
 import math
 import os
 import random
+import shlex
 import sqlite3
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mechanisms import transaction
 from mechanisms.coalition import Coalition
 from mechanisms.guarantee import INFINITE, Row
 from mechanisms.ledger import BudgetError, Ledger, LedgerError
@@ -60,7 +62,8 @@ def test_ten_tenths_are_exactly_one(ledger: Ledger) -> None:
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve("patients", ROW, job="monday")
     assert str(refusal.value) == (
-        "patients: epsilon cap 1 for one record, 1 spent, 0.1 asked: ask for at most 0 or have the owner raise the cap"
+        "patients: epsilon cap 1 for one record, 1 spent, 0.1 asked: nothing is left: use what was released; a higher "
+        "cap is the owner's decision"
     )
     assert ledger.accounts() == [account]
 
@@ -157,7 +160,7 @@ def test_a_lowered_cap_stops_spending_and_keeps_the_charges(ledger: Ledger) -> N
     for _ in range(5):
         ledger.reserve("patients", ROW, job="a")
     ledger.cap("patients", "record", "0.2")
-    with pytest.raises(BudgetError, match=r"cap 0.2 for one record, 0.5 spent, 0.1 asked: ask for at most 0 or"):
+    with pytest.raises(BudgetError, match=r"cap 0.2 for one record, 0.5 spent, 0.1 asked: nothing is left: use"):
         ledger.reserve("patients", ROW, job="a")
     assert ledger.accounts()[0].spent_epsilon == Fraction(1, 2)
 
@@ -240,6 +243,76 @@ def test_unusable_files(tmp_path: Path) -> None:
         Ledger(tmp_path / "newer").accounts()
 
 
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(LedgerError, match=f"^{place}: is no regular file: name another place$"):
+            Ledger(place).cap("people", "record", 1)
+
+
+DAMAGES = {
+    "a cap of no number": "UPDATE caps SET epsilon = 'abc'",
+    "a cap over zero": "UPDATE caps SET epsilon = '1/0'",
+    "a cap that takes minutes": "UPDATE caps SET epsilon = '1e99999999'",
+    "a cap of bytes": "UPDATE caps SET delta = x'00'",
+    "a cap for another unit": "UPDATE caps SET unit = 'galaxy'",
+    "a cap of a name of bytes": "UPDATE caps SET data_set = x'ff'",
+    "a cap of a name that moves the cursor": "UPDATE caps SET data_set = char(27) || '[2J'",
+    "a charge of no number": "INSERT INTO charges (data_set, unit, epsilon, delta, job) "
+    "VALUES ('patients', 'record', 'x', '0', 'a')",
+    "a charge of bytes": "INSERT INTO charges (data_set, unit, epsilon, delta, job) "
+    "VALUES ('patients', 'record', x'00', '0', 'a')",
+    "a charge that pays back": "INSERT INTO charges (data_set, unit, epsilon, delta, job) "
+    "VALUES ('patients', 'record', '-5', '0', 'a')",
+    "a charge that nothing would count": "INSERT INTO charges (data_set, unit, epsilon, delta, job) "
+    "VALUES ('patients', 'galaxy', '1', '0', 'a')",
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGES))
+def test_damaged_numbers_are_told_with_the_file(ledger: Ledger, damage: str) -> None:
+    with sqlite3.connect(ledger.path) as db:
+        db.execute(DAMAGES[damage])
+    with pytest.raises(LedgerError, match=r"hospital\.sqlite: is damaged, it has an? .*: put its newest") as told:
+        ledger.accounts()
+    assert str(told.value).isprintable() and len(str(told.value).removeprefix(str(ledger.path))) < 200
+
+
+def test_random_damage_is_one_line(ledger: Ledger) -> None:
+    """Whatever bytes are there: a LedgerError, or accounts that are still fit to be shown."""
+    ledger.reserve("patients", ROW, job="a")
+    whole, errors = ledger.path.read_bytes(), 0
+    rng = random.Random(5)
+    for count in (1, 5, 50, 500) * 30:
+        damaged = bytearray(whole)
+        for _ in range(count):
+            damaged[rng.randrange(len(whole))] = rng.randrange(256)
+        ledger.path.write_bytes(damaged)
+        try:
+            assert all(str(account).isprintable() for account in ledger.accounts())
+        except LedgerError as error:
+            errors += 1
+            assert str(error).startswith(str(ledger.path))
+    assert errors > 20
+
+
+def test_words_that_cannot_be_decoded_are_an_error_of_the_file(ledger: Ledger) -> None:
+    ledger.path.write_bytes(ledger.path.read_bytes().replace(b"CREATE TABLE caps", b"CREATE TABLE c\xffps"))
+    with pytest.raises(LedgerError, match="check the file"):
+        ledger.accounts()
+
+
+def test_a_second_thread_leaves_the_first_ones_lock_alone(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To close any handle of a file gives up the process's locks on it: another process would be let in."""
+    monkeypatch.setattr(transaction, "WAIT_SECONDS", 0.0)
+    other = f"import sqlite3; sqlite3.connect({str(ledger.path)!r}, 0, isolation_level=None).execute('BEGIN IMMEDIATE')"
+    with ledger._transaction():
+        with pytest.raises(LedgerError, match="database is locked"):
+            ledger.accounts()
+        told = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True).stderr
+    assert told.endswith("database is locked\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -252,6 +325,8 @@ def test_unusable_files(tmp_path: Path) -> None:
         (("a\nb", "record", 1), r"data_set='a\\nb'"),
         (("patients", " ", 1), "unit=' '"),
         (("patients", "voter", 1), "unit='voter' is none of label, record, party"),
+        (("patients", "record", "1e99999999"), "epsilon='1e99999999'"),
+        (("patients", "record", 1, "1e-99999999"), "delta='1e-99999999'"),
     ],
 )
 def test_caps_are_checked(ledger: Ledger, arguments: tuple[object, ...], message: str) -> None:
@@ -267,6 +342,21 @@ def test_long_fractions_stay_exact_and_short_in_messages(ledger: Ledger) -> None
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve("patients", replace(ROW, epsilon=Fraction(1)), job="a")
     assert len(str(refusal.value)) < 160
+
+
+def test_numbers_beyond_floats_are_shown(ledger: Ledger) -> None:
+    ledger.cap("patients", "record", Fraction(10**400), Fraction(1, 10**400))
+    (account,) = ledger.accounts()
+    assert account.cap_epsilon == 10**400
+    assert "epsilon 0 of 1.00000E+400 spent, delta 0 of 0," in str(account)
+
+
+def test_the_advised_command_can_be_pasted(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "my ledger.db")
+    with pytest.raises(BudgetError) as refusal:
+        ledger.reserve("my data; $(x)", ROW, job="a")
+    command = str(refusal.value).split("`")[1]
+    assert shlex.split(command) == ["smpc", "ledger", "cap", str(ledger.path), "my data; $(x)", "EPSILON"]
 
 
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:

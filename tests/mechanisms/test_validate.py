@@ -60,6 +60,32 @@ def test_floats_keep_their_shortest_text(value: float) -> None:
     assert float(validate.epsilon(value)) == value
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["1e99999999", "1e-99999999", "1E+999", "1e1_0_0_0_0_0_0_0", "٣e٩٩٩٩٩٩٩٩", "9" * 5000, "1/" + "9" * 4000,
+     "0." + "0" * 50 + "1", 10**100, -(10**4000)],
+)  # fmt: skip
+def test_numbers_that_would_take_minutes_are_refused_at_once_and_shortened(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^epsilon=[^\n]*: [^\n]+$") as refusal:
+        validate.exact("epsilon", value)
+    assert len(str(refusal.value)) < 200 and "set_int_max_str_digits" not in str(refusal.value)
+    assert validate.exact("epsilon", "1e-99") == Fraction(1, 10**99)
+
+
+@given(st.fractions(min_value=0))
+def test_what_str_has_written_is_read_back(value: Fraction) -> None:
+    assert validate.written(str(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "1/0", "-1", "1e5", "0.5", "1_0", " 1", "٣", "1/", "9" * 5000, b"1", 1, 1.5, None]
+)
+def test_anything_else_was_not_written_so(text: object) -> None:
+    with pytest.raises(ValueError, match=r"is no number: it must be digits, like '10' or '1/10'$") as refusal:
+        validate.written(text)
+    assert len(str(refusal.value)) < 150
+
+
 @pytest.mark.parametrize("value", [1.0, True, "1", None, np.float64(1)])
 def test_integer_refuses_other_types(value: object) -> None:
     with pytest.raises(TypeError, match=r"^rows=[^\n]*: give an integer$"):

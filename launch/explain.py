@@ -8,6 +8,7 @@ from pathlib import Path
 from launch.job import Job, load_job
 from launch.jobfile.fields import JobError
 from launch.jobfile.parties import PartySpec
+from launch.tables.files import is_here
 from launch.tasks.own_table import SAME_IDS
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
@@ -31,7 +32,7 @@ def explain(path: Path, rows: int | None) -> str:
         routes = ((to, count) for (sender, to), count in outlook.forecast.bytes.items() if sender == name and count)
         told = ", ".join(f"{to} {count / 1000:,.1f} kB" for to, count in routes)
         lines.append(f"  {name:<{width}}  {outlook.forecast.sent(name) / 1000:>12,.1f} kB  {told}")
-    absent = [party for party in _tables(job) if not party.table.exists()]
+    absent = [party for party in _tables(job) if not is_here(party.table)]
     if absent:
         lines += ["", "not checked, for it is not on this machine:"]
         lines += [f"  {party.table} of {party.name}" for party in absent]
@@ -45,7 +46,7 @@ def _tables(job: Job) -> list[PartySpec]:
 def _count(job: Job, rows: int | None) -> int:
     """The rows of the tables on this machine, each checked as a run checks it; `rows` where there is none."""
     tables = _tables(job)
-    mine = {party.name: job.task.prepare(party.name) for party in tables if party.table.exists()}
+    mine = {party.name: job.task.prepare(party.name) for party in tables if is_here(party.table)}
     found = {name: int(prepared.facts["rows"]) for name, prepared in mine.items()}
     counts = set(found.values()) | ({rows} if rows is not None else set())
     if len(counts) > 1:

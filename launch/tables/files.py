@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,27 @@ from launch.jobfile.fields import shown
 from smpc.errors import InputError, printable
 
 _BLOCK = 1 << 18  # bytes read at once; no row of a CSV file is longer
+_KINDS = {"a folder": stat.S_ISDIR, "a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK, "a device": stat.S_ISCHR}
 
 
 class TableError(InputError):
     """A table that cannot be used."""
+
+
+def is_here(path: Path) -> bool:
+    """Whether there is a table. Raises TableError for what is no file: opening a pipe waits for somebody to write."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name with a null byte
+        return False
+    except OSError as error:
+        loop = "is a link that leads back to itself; correct it"
+        told = loop if error.errno == errno.ELOOP else f"cannot be read ({error.strerror}); correct its name"
+        raise TableError(f"{path}: {told}") from None
+    if not stat.S_ISREG(mode):
+        kind = next((name for name, is_one in _KINDS.items() if is_one(mode)), "no file")
+        raise TableError(f"{path}: is {kind}; a table is a file, which is read more than once")
+    return True
 
 
 def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -32,6 +51,8 @@ def batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 def column_names(path: Path) -> list[str]:
     """The names of a table's columns, in order. Raises TableError."""
+    if not is_here(path):
+        raise TableError(f"{path}: does not exist; correct its name")
     try:
         if not _is_parquet(path):
             return _csv_names(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -68,3 +69,14 @@ def test_a_row_may_go_on_in_the_next_line() -> None:
         "                            more\n"
     )
     assert table == [("a -> b", "x", "much more")]
+
+
+def test_a_table_that_is_no_file_is_told_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_job(tmp_path, valid_job())
+    (tmp_path / "b.csv").symlink_to("b.csv")
+    told = f"smpc: {tmp_path}/b.csv: is a link that leads back to itself; correct it\n"
+    assert explained(capsys, str(path), "--rows", "9") == (1, told)
+    (tmp_path / "b.csv").unlink()
+    os.mkfifo(tmp_path / "b.csv")
+    told = f"smpc: {tmp_path}/b.csv: is a pipe; a table is a file, which is read more than once\n"
+    assert explained(capsys, str(path), "--rows", "9") == (1, told)

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import launch.tables.table
 from launch.jobfile.parties import PartySpec
+from launch.tables.files import column_names, is_here
 from launch.tables.table import Table, TableError, read_table
 from protocols.schema import Column
 
@@ -260,12 +261,39 @@ def test_no_file_to_read(tmp_path: Path) -> None:
     for path, reason in (
         (tmp_path / "none.csv", "does not exist; correct its name"),
         (tmp_path / "none.parquet", "does not exist; correct its name"),
-        (tmp_path, "cannot be read as a table ([Errno 21] Is a directory"),
-        (tmp_path / "file" / "x.csv", "cannot be read as a table ([Errno 20] Not a directory"),
+        (tmp_path, "is a folder; a table is a file"),
+        (tmp_path / "file" / "x.csv", "does not exist; correct its name"),
     ):
         with pytest.raises(TableError) as caught:
             read_table(spec(path), clip=False)
         assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would be waited for without a word."""
+    pipe, loop, link, device = (tmp_path / name for name in ("pipe.csv", "loop.csv", "link.parquet", "zero.csv"))
+    os.mkfifo(pipe)
+    loop.symlink_to(loop.name)
+    link.symlink_to(pipe.name)
+    device.symlink_to("/dev/zero")
+    for path, reason in (
+        (pipe, "is a pipe; a table is a file, which is read more than once"),
+        (link, "is a pipe; a table is a file, which is read more than once"),
+        (device, "is a device; a table is a file, which is read more than once"),
+        (loop, "is a link that leads back to itself; correct it"),
+        (tmp_path / ("x" * 300), "cannot be read (File name too long); correct its name"),
+    ):
+        for ask in (is_here, column_names, lambda path: read_table(spec(path), clip=False)):
+            with pytest.raises(TableError) as caught:
+                ask(path)
+            assert str(caught.value) == f"{path}: {reason}"
+    assert not is_here(tmp_path / "none") and not is_here(Path("null\0byte"))
+
+
+def test_a_link_to_a_table_is_a_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(HEADER + "1,1,0\n2,1,1\n")
+    (tmp_path / "link").symlink_to("t.csv")
+    assert is_here(tmp_path / "link") and read_table(spec(tmp_path / "link"), clip=False).rows == 2
 
 
 @pytest.mark.parametrize(

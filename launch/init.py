@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from launch.jobfile.endpoints import NAME, NAME_RULE
+from launch.outputs import write_new
 from launch.tables.files import check_columns, column_names
 from mechanisms import validate
 from smpc.errors import InputError
@@ -98,14 +100,10 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
                 bounds = "[0, 1]" if loss == "logistic" and (name, feature) == (holder, column) else "[]"
                 left += bounds == "[]"
                 text += f"{_quoted(feature)} = {bounds}\n"
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name a new file") from None
+    write_new(path, text)
     return (
         f"{path}: fill in the bounds of {left} columns ([lowest, highest] that a value can be), or take columns out; "
-        f"then `smpc explain {path}`"
+        f"then `smpc explain {shlex.quote(str(path))}`"
     )
 
 

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,30 +37,54 @@ def reserved(out: Path) -> Iterator[None]:
     A killed process leaves an empty folder at most, which counts as free. Raises InputError.
     """
     check_free(out)
+    with _locked(out, f"--out {out}", "name another", "another run is going to write there; name another folder"):
+        check_free(out)  # the other may just have written
+        yield
+
+
+@contextmanager
+def kept(folders: Iterable[Path]) -> Iterator[None]:
+    """Keep folders that a participant needs until its results are written for this process, however it ends.
+
+    They are made now; one that stays empty goes. Raises InputError where a job uses one already.
+    """
+    advice = "this job needs it until it has ended"
+    taken = "another job uses it; wait until it has ended (two parties of one job need tables of their own)"
+    with ExitStack() as stack:
+        for folder in folders:
+            if folder.parent.is_dir():  # else the table beside it is missing, too, which is told better
+                stack.enter_context(_locked(folder, str(folder), advice, taken, mode=0o700))
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, name: str, advice: str, taken: str, *, mode: int = 0o777) -> Iterator[None]:
+    """Make a folder, unless it is there, and lock it: the system ends the lock with the process."""
     try:
-        made = not out.exists()
-        out.mkdir(exist_ok=True)
-        handle = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+        made = not folder.exists()
+        folder.mkdir(mode, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise InputError(f"--out {out}: cannot be made ({error.strerror}); name another") from None
+        raise InputError(f"{name}: cannot be made ({error.strerror}); {advice}") from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"--out {out}: another run is going to write there; name another folder") from None
-        check_free(out)  # the other may just have written
+            if not os.path.samestat(os.fstat(handle), folder.stat()):
+                raise FileNotFoundError
+        except (BlockingIOError, FileNotFoundError):  # the other may just have removed it
+            raise InputError(f"{name}: {taken}") from None
         yield
     finally:
         os.close(handle)
         if made:
             with suppress(OSError):  # written to by now
-                out.rmdir()
+                folder.rmdir()
 
 
 def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
     """Write `files` (name to text or bytes) as the new folder `out` in one rename."""
     check_free(out)
-    temporary = out.absolute().parent / f".{out.name}.{secrets.token_hex(6)}"
+    temporary = _temporary(out.absolute())
     try:
         temporary.mkdir()
         for name, content in files.items():
@@ -75,12 +99,20 @@ def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)  # after the rename there is none
 
 
+def _temporary(beside: Path) -> Path:
+    """A new name in the same folder; a short one: `beside` may have as long a name as there can be."""
+    return beside.parent / f".smpc-{secrets.token_hex(6)}"
+
+
 def remove_leftovers(who: str, folders: Iterable[Path]) -> None:
     """Remove what a participant needed until its results were written; what cannot go is told on its terminal."""
     for folder in folders:
         try:
             if folder.exists():
-                shutil.rmtree(folder)
+                with kept([folder]):
+                    shutil.rmtree(folder)
+        except InputError as error:
+            print(f"{who}: {error}", file=sys.stderr)
         except OSError as error:
             print(f"{who}: {folder} could not be removed ({error.strerror or error})", file=sys.stderr)
 
@@ -88,7 +120,7 @@ def remove_leftovers(who: str, folders: Iterable[Path]) -> None:
 def write_file(path: Path, text: str, *, private: bool = False) -> None:
     """Write all of `text` or nothing, in one rename; `private`: for this user only. Raises InputError."""
     place = path.resolve()
-    temporary = place.parent / f".{place.name}.{secrets.token_hex(6)}"
+    temporary = _temporary(place)
     try:
         if place.exists() and not place.is_file():  # a pipe or a device is written to
             place.write_text(text, encoding="utf-8")
@@ -104,6 +136,22 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write all of `text` or nothing, never over another file. Raises InputError."""
+    try:
+        file = open(path, "x", encoding="utf-8")  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; name a new file") from None
+    try:
+        with file:
+            file.write(text)
+    except BaseException as error:
+        path.unlink()
+        if not isinstance(error, OSError):
+            raise
+        raise InputError(f"{path}: cannot be written ({error.strerror}); nothing was kept") from None
 
 
 def model_json(release: Release, about: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launch.job import Job
 from launch.jobfile.parties import PartySpec
-from launch.outputs import cost_json, reserved, write_folder
+from launch.outputs import cost_json, kept, reserved, write_folder
 from launch.progress import Progress
 from launch.tasks.exclusions import check_excluded, excluding
 from launch.trace import NAME as TRACE
@@ -62,8 +62,8 @@ def take_part(
     The own table is checked before any connection is made: its faults are told on the owner's terminal only. With
     `trace`, the times of steps and messages are written, too.
     """
-    with reserved(out):
-        me, cast = identity.name, job.cast
+    me, cast = identity.name, job.cast
+    with reserved(out), kept(job.task.leftovers(me)):
         check_excluded(job.path, job.task.parties)
         mine = job.task.prepare(me)
         contexts, door = Contexts(identity, endpoints.certificates), listener()

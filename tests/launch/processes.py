@@ -73,7 +73,8 @@ def participants(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 def outputs(folder: Path, process: subprocess.Popen[Any]) -> list[str]:
     """Output folders, whole or not. A killed process may leave its own, empty: that is free for the next run."""
     killed = process.returncode == -signal.SIGKILL
-    return [str(path) for path in folder.glob("*out*") if not (killed and path.is_dir() and not any(path.iterdir()))]
+    found = [*folder.glob("*out*"), *folder.glob(".smpc-*")]
+    return [str(path) for path in found if not (killed and path.is_dir() and not any(path.iterdir()))]
 
 
 class Shells:

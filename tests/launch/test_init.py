@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,18 @@ def test_names_of_any_script(folder: Path) -> None:
     assert init(folder) == 0
     text = (folder / "job.toml").read_text()
     assert "\U0001f600" in text and "\u007f" not in text
+
+
+def test_a_full_disk_leaves_no_half_job(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file's last bytes find no room."""
+    monkeypatch.setattr("launch.outputs.open", lambda *_, **__: full(folder / "job.toml"), raising=False)
+    assert init(folder) == 1 and not (folder / "job.toml").exists()
+    assert capsys.readouterr().err.endswith("job.toml: cannot be written (No space left on device); nothing was kept\n")
+
+
+def full(path: Path) -> TextIOWrapper:
+    """A new file on a disk that is full when it is closed."""
+    path.touch()
+    return TextIOWrapper(BufferedWriter(FileIO("/dev/full", "w")), encoding="utf-8")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import resource
+import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from launch.outputs import check_free, remove_leftovers, reserved, write_file, write_folder
+from launch.outputs import check_free, kept, remove_leftovers, reserved, write_file, write_folder, write_new
 from smpc.errors import InputError
 
 FILES = {"model.json": "{}\n", "transcript.jsonl": "ä\n" * 1000}
@@ -164,3 +168,87 @@ def test_leftovers_go_but_what_a_link_names_stays(tmp_path: Path, capsys: pytest
     assert not own.exists() and (elsewhere / "batch-1.pt").exists()
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"lab: {link} could not be removed (")
+
+
+@pytest.mark.parametrize("name", ["y" * 255, "ä" * 127])
+def test_names_are_as_long_as_the_system_takes_them(tmp_path: Path, name: str) -> None:
+    """What is taken before the work can be written after it."""
+    with reserved(tmp_path / name):
+        write_folder(tmp_path / name, FILES)
+    write_file(tmp_path / name / name, "text")
+    write_file(tmp_path / name / name, "again")
+    assert {path.name for path in (tmp_path / name).iterdir()} == {*FILES, name}
+    with pytest.raises((InputError, OSError), match="too long"), reserved(tmp_path / (name + "yy")):
+        pytest.fail("was taken")
+
+
+def test_a_new_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "job.toml"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"job.toml: cannot be written \(File too large\); nothing was kept"):
+            write_new(path, "x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not path.exists()
+    write_new(path, "ä" * 100)
+    with pytest.raises(InputError, match="File exists; name a new file"):
+        write_new(path, "another")
+    assert path.read_text(encoding="utf-8") == "ä" * 100
+
+
+def test_of_two_jobs_with_one_folder_the_second_hears_at_once(tmp_path: Path) -> None:
+    new, mine = tmp_path / "new", tmp_path / "mine"
+    mine.mkdir()
+    (mine / "batch-1.pt").touch()
+    with kept([new, mine]):
+        assert new.stat().st_mode & 0o777 == 0o700
+        for folder in (new, mine):
+            taken = f"^{folder}: another job uses it; wait until it has ended"
+            with pytest.raises(InputError, match=taken), kept([folder]):
+                pytest.fail("both were let in")
+        assert new.is_dir()
+    assert not new.exists() and (mine / "batch-1.pt").exists()
+    with kept([new, mine]):  # free again
+        (new / "batch-1.pt").touch()
+    assert (new / "batch-1.pt").exists()
+
+
+def test_a_folder_that_a_job_uses_is_not_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with kept([tmp_path / "own"]):
+        remove_leftovers("lab", [tmp_path / "own"])
+        assert (tmp_path / "own").is_dir()
+    assert capsys.readouterr().err.startswith(f"lab: {tmp_path / 'own'}: another job uses it")
+
+
+def test_who_waited_for_a_folder_that_is_removed_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+
+    for again in (False, True):  # and made anew by a third
+        monkeypatch.setattr(fcntl, "flock", lambda *_, again=again: (own.rmdir(), again and own.mkdir()))
+        with pytest.raises(InputError, match="another job uses it"), kept([own]):
+            pytest.fail("a folder was kept that nobody else sees")
+
+
+@pytest.mark.parametrize("name", ["file", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(InputError, match=rf"/{name}: cannot be made \(.*\); this job needs it"),
+        kept([tmp_path / name]),
+    ):
+        pytest.fail("there is none")
+    with kept([tmp_path / "none" / name]):  # nor a table beside it, which is told
+        pass
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
+    text = "import os, sys; from pathlib import Path; from launch.outputs import kept\n"
+    text += "with kept([Path(sys.argv[1])]): os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", text, str(tmp_path / "own")])
+    assert killed.returncode == -signal.SIGKILL and (tmp_path / "own").is_dir()
+    with kept([tmp_path / "own"]):
+        pass

@@ -23,6 +23,7 @@ from launch import run
 from launch.explain import explain
 from launch.job import load_job
 from launch.jobfile.fields import JobError
+from launch.outputs import kept
 from launch.tasks import split_run
 from launch.tasks.split import SplitTask
 from launch.tasks.split_labels import released
@@ -380,6 +381,22 @@ def test_checkpoints_stay_until_the_results_are_written(
     with pytest.raises(InputError, match="no space left") if full else nullcontext():
         run.run_locally(tmp_path / "job.toml", tmp_path / "out")
     assert [place.exists() for place in places] == [full, full]
+
+
+@pytest.mark.mpc
+def test_a_second_run_of_a_job_waits_for_the_first(tmp_path: Path) -> None:
+    """Before anything is drawn or charged: as in `smpc party`, where the first run holds the checkpoints."""
+    write_tables(tmp_path)
+    ledger = book(tmp_path)
+    task_of(tmp_path)
+    place = tmp_path / "b.csv.checkpoints"
+    root = Path(__file__).parents[2]
+    with kept([place]):
+        told = smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/out", folder=root)
+    assert told.startswith(f"smpc: b: {place}: another job uses it; wait until it has ended") and told.count("\n") == 1
+    assert charged(ledger)[2] == 0 and not (tmp_path / "out").exists() and not list(tmp_path.glob("*.checkpoints"))
+    assert "smpc: " not in smpc("run", f"{tmp_path}/job.toml", "--out", f"{tmp_path}/out", folder=root)
+    assert charged(ledger)[2] == 1 and not list(tmp_path.glob("*.checkpoints"))
 
 
 @pytest.mark.mpc

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,14 @@ def load_classifier(path: Path) -> Any:
         import sklearn  # noqa: F401  # what it unpickles
     except ImportError:
         raise InputError("voting needs scikit-learn and joblib: pip install 'sharewise[ensemble]'") from None
-    try:
-        model = joblib.load(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except Exception as error:  # unpickling raises whatever the file says
-        raise InputError(
-            f"{path}: is no model written by joblib ({type(error).__name__}: {first_line(error)})"
-        ) from None
-    if not hasattr(model, "predict"):
-        raise InputError(f"{path}: a {type(model).__name__} predicts nothing; save a fitted classifier")
-    return model
+    with _own_code(f"{path}: is no model written by joblib"):
+        try:
+            model = joblib.load(path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        if not hasattr(model, "predict"):
+            raise InputError(f"{path}: a {type(model).__name__} predicts nothing; save a fitted classifier")
+        return model
 
 
 def labels(model: Any, features: Any, columns: Sequence[str], classes: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -40,28 +38,37 @@ def labels(model: Any, features: Any, columns: Sequence[str], classes: Sequence[
     `classes`, for a model that cannot predict on these samples, and for one that was fitted on columns of other names
     than `columns`, or in another order: without names only their number can be compared.
     """
-    trained = getattr(model, "feature_names_in_", None)
-    if trained is not None and list(trained) != list(columns):
-        told = printable(", ".join(map(str, trained)))[:200]
-        raise InputError(
-            f"{type(model).__name__}: was trained on {told}; the samples have {', '.join(columns)[:200]}, in this order"
-        )
-    try:
+    name = type(model).__name__
+    with _own_code(f"{name}: cannot predict on the auxiliary samples"):
+        trained = getattr(model, "feature_names_in_", None)
+        if trained is not None and list(trained) != list(columns):
+            told = printable(", ".join(map(str, trained)))[:200]
+            raise InputError(
+                f"{name}: was trained on {told}; the samples have {', '.join(columns)[:200]}, in this order"
+            )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")  # compared above
             predicted = np.asarray(model.predict(features))
-    except Exception as error:  # a model that is not fitted, or on other columns
-        raise InputError(
-            f"{type(model).__name__}: cannot predict on the auxiliary samples: {first_line(error)}"
-        ) from None
-    if predicted.shape != (len(features),):
-        raise InputError(f"{type(model).__name__}: predictions of shape {predicted.shape}, need ({len(features)},)")
-    numbers = {name: number for number, name in enumerate(classes)}
-    found = np.array([numbers.get(_text(value), -1) for value in predicted.tolist()], dtype=np.int64)
-    if (found < 0).any():
-        first = repr(predicted.tolist()[int((found < 0).argmax())])[:80]
-        raise InputError(f"{type(model).__name__}: predicts {first}, which is none of the classes {', '.join(classes)}")
-    return found
+        if predicted.shape != (len(features),):
+            raise InputError(f"{name}: predictions of shape {predicted.shape}, need ({len(features)},)")
+        numbers = {text: number for number, text in enumerate(classes)}
+        found = np.array([numbers.get(_text(value), -1) for value in predicted.tolist()], dtype=np.int64)
+        if (found < 0).any():
+            first = repr(predicted.tolist()[int((found < 0).argmax())])[:80]
+            raise InputError(f"{name}: predicts {first}, which is none of the classes {', '.join(classes)}")
+        return found
+
+
+@contextmanager
+def _own_code(failure: str) -> Iterator[None]:
+    """The model's code runs inside, which may raise whatever it likes, and may try to end the program."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit, GeneratorExit) as error:
+        told = (str(error).splitlines() or [""])[0][:200]
+        raise InputError(f"{failure} ({type(error).__name__}: {told})") from None
 
 
 def _text(value: object) -> str:
@@ -69,7 +76,3 @@ def _text(value: object) -> str:
     if isinstance(value, bool | float) and float(value).is_integer():
         return str(int(value))
     return str(value)
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]

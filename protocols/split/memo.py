@@ -72,7 +72,7 @@ class Memo:
         file = MemoFile(self.path, make=True)
         records = [file.record(identifier) for identifier in ids]
         with file.transaction() as db:
-            number = _number(db, law)
+            number = _number(file, db, law)
             for copy in range(copies):
                 context, stored = _context(law, copy), _stored(db, number, copy)
                 plain = np.concatenate([labels[:, np.newaxis], fresh[copy]], axis=1).astype("<i8")
@@ -87,10 +87,10 @@ class Memo:
                         fresh[copy, i] = np.frombuffer(file.unseal(sealed, record + context), dtype="<i8")[1:]
                 db.executemany("INSERT INTO draws VALUES (?, ?, ?, ?)", sorted(new))  # in the order of its index
             if account is not None:
-                account.check(*_lacking(db, account))
+                account.check(*_lacking(file, db, account))
         if account is not None:  # once the draws are on disk: charged before, a full disk would cost at every try
             with file.transaction() as db:
-                lacking = _lacking(db, account)
+                lacking = _lacking(file, db, account)
                 if any(lacking):
                     db.execute("INSERT INTO charges VALUES (?, ?, ?)", (account.name, *map(str, lacking)))
                     account.charge(*lacking)
@@ -103,10 +103,10 @@ class Memo:
         file = MemoFile(self.path)
         with file.transaction() as db:
             db.execute("SAVEPOINT before")
-            number = _number(db, law)
+            number = _number(file, db, law)
             rows = ((file.record(identifier), number, copy) for copy in range(copies) for identifier in ids)
             db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?, x'')", rows)
-            lacking = _lacking(db, account)
+            lacking = _lacking(file, db, account)
             db.execute("ROLLBACK TO before")
         return lacking
 
@@ -117,7 +117,7 @@ class Memo:
         file = MemoFile(self.path)
         changed = set()
         with file.transaction() as db:
-            number = _number(db, law)
+            number = _number(file, db, law)
             for (copy,) in db.execute("SELECT DISTINCT copy FROM draws WHERE law = ?", (number,)).fetchall():
                 context, stored = _context(law, copy), _stored(db, number, copy)
                 for identifier, label in zip(ids, labels.tolist(), strict=True):
@@ -142,8 +142,9 @@ class Memo:
         """The largest (epsilon, delta) of any record so far, each by itself: sums over its draws."""
         if is_absent(self.path):
             return _NOTHING
-        with MemoFile(self.path).transaction() as db:
-            return _most(db)
+        file = MemoFile(self.path)
+        with file.transaction() as db:
+            return _most(file, db)
 
     def __len__(self) -> int:
         """How many records have a draw."""
@@ -157,30 +158,37 @@ def _context(law: Perturbation, copy: int) -> bytes:
     return hashlib.sha256(f"{law.text}; copy {copy}".encode()).digest()
 
 
-def _number(db: sqlite3.Connection, law: Perturbation) -> int:
+def _number(file: MemoFile, db: sqlite3.Connection, law: Perturbation) -> int:
     row = (law.text, str(law.epsilon), str(law.delta))
     db.execute("INSERT OR IGNORE INTO laws (law, epsilon, delta) VALUES (?, ?, ?)", row)
-    return int(db.execute("SELECT number FROM laws WHERE law = ?", row[:1]).fetchone()[0])
+    found = db.execute("SELECT number FROM laws WHERE law = ?", row[:1]).fetchone()
+    if found is None:
+        raise file.altered("a law that cannot be found again")
+    return int(found[0])
 
 
 def _stored(db: sqlite3.Connection, number: int, copy: int) -> dict[bytes, bytes]:
     return dict(db.execute("SELECT record, sealed FROM draws WHERE law = ? AND copy = ?", (number, copy)).fetchall())
 
 
-def _most(db: sqlite3.Connection) -> Cost:
+def _most(file: MemoFile, db: sqlite3.Connection) -> Cost:
     """Over records with the same draws, of which there are few kinds."""
     kinds = db.execute(
         "SELECT DISTINCT kind FROM (SELECT group_concat(law) AS kind FROM draws GROUP BY record)"
     ).fetchall()
-    costs = {str(n): (Fraction(e), Fraction(d)) for n, e, d in db.execute("SELECT number, epsilon, delta FROM laws")}
-    totals = [_sum(costs[number] for number in kind.split(",")) for (kind,) in kinds]
+    costs = {str(n): file.cost(e, d) for n, e, d in db.execute("SELECT number, epsilon, delta FROM laws")}
+    drawn = [str(kind).split(",") for (kind,) in kinds]
+    unknown = {number for numbers in drawn for number in numbers} - costs.keys()
+    if unknown:
+        raise file.altered(f"draws of a law {min(unknown)!r:.60} that it has not")
+    totals = [_sum(costs[number] for number in numbers) for numbers in drawn]
     return max((t[0] for t in totals), default=Fraction(0)), max((t[1] for t in totals), default=Fraction(0))
 
 
-def _lacking(db: sqlite3.Connection, account: Account) -> Cost:
+def _lacking(file: MemoFile, db: sqlite3.Connection, account: Account) -> Cost:
     """What the account has not been charged of all that was drawn here. Its book is believed where it has less."""
     rows = db.execute("SELECT epsilon, delta FROM charges WHERE account = ?", (account.name,)).fetchall()
-    most, charged, spent = _most(db), _sum((Fraction(e), Fraction(d)) for e, d in rows), account.spent()
+    most, charged, spent = _most(file, db), _sum(file.cost(e, d) for e, d in rows), account.spent()
     epsilon, delta = (max(most[i] - min(charged[i], spent[i]), Fraction(0)) for i in (0, 1))
     return epsilon, delta
 

@@ -11,11 +11,13 @@ import hmac
 import os
 import sqlite3
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from mechanisms import validate
 from mechanisms.randomness import KEY_BYTES
 from mechanisms.transaction import transaction
 from smpc.errors import InputError
@@ -65,9 +67,23 @@ class MemoFile:
     def unseal(self, sealed: bytes, context: bytes) -> bytes:
         """Raises MemoError for a value that was altered, or moved from another place."""
         try:
-            return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], context)
-        except (InvalidTag, ValueError):
+            return self._open(sealed, context)
+        except (InvalidTag, ValueError, TypeError):
             raise MemoError(f"{self.path}: a stored draw was altered: restore the newest copy of the file") from None
+
+    def _open(self, sealed: bytes, context: bytes) -> bytes:
+        return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], context)
+
+    def cost(self, epsilon: object, delta: object) -> tuple[Fraction, Fraction]:
+        """Both from the texts in the file."""
+        try:
+            return validate.written(epsilon), validate.written(delta)
+        except ValueError as error:
+            raise self.altered(f"an amount {error}") from None
+
+    def altered(self, what: str) -> MemoError:
+        """The error for a file that has `what`."""
+        return MemoError(f"{self.path}: was altered, it has {what}: restore the newest copy of the file")
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """On disk at the end, rolled back on any error."""
@@ -81,8 +97,8 @@ class MemoFile:
             raise MemoError(f"{self.path}: is no memo of version {_VERSION}: put the memo back, or use its own program")
         (sealed,) = db.execute("SELECT sealed FROM key_check").fetchone() or (b"",)
         try:  # another key finds no record, and would draw all of them again
-            self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _CHECK)
-        except (InvalidTag, ValueError):
+            self._open(sealed, _CHECK)
+        except (InvalidTag, ValueError, TypeError):
             raise MemoError(
                 f"{self.path}: {key_place(self.path).name} is another memo's key: put its own back"
             ) from None
@@ -149,6 +165,8 @@ def _key_of(path: Path) -> bytes:
         raise MemoError(
             f"{path}: is gone and its key {place.name} is not: put it back; a new one would draw every record again"
         )
+    if place.exists() and not place.is_file():
+        raise MemoError(f"{place}: is no regular file: it opens {path.name}, put it back")
     try:
         key = place.read_bytes()
     except OSError as error:

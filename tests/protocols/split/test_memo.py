@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -269,6 +271,58 @@ def test_altered_draws_are_refused(path: Path, statement: str) -> None:
     alter(path, statement)
     with pytest.raises(MemoError, match="was altered"):
         Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, copies=2)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE laws SET epsilon = 'abc'",
+        "UPDATE laws SET epsilon = '1/0'",
+        "UPDATE laws SET delta = x'00'",
+        "UPDATE laws SET epsilon = '1e99999999'",
+        "UPDATE charges SET epsilon = '-5'",
+        "UPDATE draws SET law = 7",
+        "UPDATE key_check SET sealed = 'text'",
+        "UPDATE key_check SET sealed = 1",
+    ],
+)
+def test_altered_amounts_are_one_line(path: Path, statement: str) -> None:
+    book = Book()
+    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM, account=book.account)
+    alter(path, statement)
+    with pytest.raises(MemoError, match=r"was altered, it has|another memo's key") as told:
+        Memo(path).due(IDS, LAPLACE, account=book.account)
+    assert str(told.value).startswith(str(path)) and str(told.value).isprintable()
+
+
+def test_random_damage_is_one_line(path: Path) -> None:
+    drawn = Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    whole, errors, rng = path.read_bytes(), 0, random.Random(2)
+    for number, count in enumerate((1, 5, 50) * 30):
+        damaged = bytearray(whole)
+        for _ in range(count):
+            damaged[rng.randrange(len(whole) if number % 2 else 8192)] = rng.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            Memo(path).changed(IDS, LABELS, LAPLACE)
+            Memo(path).due(IDS, LAPLACE, account=Book().account)
+            Memo(path).strangers(IDS)
+        except MemoError as error:
+            errors += 1
+            assert str(error).startswith(str(path))
+    assert errors > 20
+    path.write_bytes(whole)
+    assert np.array_equal(Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM), drawn)
+
+
+@pytest.mark.parametrize("which", ["memo", "key"])
+def test_a_pipe_is_no_memo_and_no_key(path: Path, which: str) -> None:
+    Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
+    place = path if which == "memo" else key_place(path)
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(MemoError, match=f"^{place}: is no regular file: "):
+        Memo(path).draw(IDS, LABELS, LAPLACE, RANDOM)
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM draws", "UPDATE draws SET copy = 7"])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from launch.noise_share import noise_line
+from launch.noise_share import noise_of
 from launch.outputs import BALLOTS
 from mechanisms.guarantee import Guarantee
 
@@ -22,8 +22,8 @@ def summary(out: Path) -> str:
     lines += [f"  {name:<{width}}  {value: .6g}" for name, value in coefficients.items()]
     if coefficients:
         lines.append("")
-    if "noise_standard_deviation" in model:
-        lines += [noise_line(model["noise_standard_deviation"], model["rows"]), ""]
+    if noise := noise_of(model):
+        lines += [noise[0], ""]
     if (out / BALLOTS).exists():
         lines += [_votes(json.loads((out / BALLOTS).read_text())), ""]
     lines += [str(guarantee), "", costs(json.loads((out / "cost.json").read_text())["participants"])]

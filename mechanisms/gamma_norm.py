@@ -11,6 +11,7 @@ digits drawn so far leave; while some coordinate could round two ways, 64 more d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,6 +65,10 @@ class GammaNorm:
         squares = sum((x * x for x in normals[:dimension]), arb(0))
         factor = -product.log() * ball(self.scale) / squares.sqrt()
         return [x * factor for x in normals[:dimension]]
+
+    def standard_deviation(self, dimension: int) -> float:
+        """Of each coordinate: the length is Gamma(d), the direction uniform; without the rounding."""
+        return float(self.scale) * math.sqrt(validate.integer("dimension", dimension, low=1) + 1)
 
     def tail(self, probability: Fraction, dimension: int) -> int:
         """The smallest power of two m with P(max |x_i| > m) <= P(length > m - 1/2) <= probability."""

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launch.noise_share import TOO_MUCH, noise_line
+from launch.noise_share import noise_of
 from launch.report.charts import coefficients
 from launch.report.markup import Markup, element, facts, figure, join, table
 from launch.report.results import Results
 from launch.report.words import listing
 
-_ELSEWHERE = ("job", "protocol", "loss", "label", "rows", "coefficients", "indefinite")  # keys told in words
+# Keys that are told in words.
+_TOLD = ("job", "protocol", "loss", "label", "rows", "coefficients", "indefinite", "noise_share")
 _UNITS = "Columns have different units: a longer bar is not a stronger one."
 _CAPTIONS = {
     "linear": f"What one unit of a column adds to the prediction. {_UNITS}",
@@ -49,15 +50,13 @@ def _parts(model: Mapping[str, Any]) -> Iterator[Markup]:
         yield table("Coefficients", ("column", "coefficient"), [(n, f"{v:.6g}") for n, v in values.items()])
     else:
         yield element("p", "These files hold no coefficients.")
-    noise, rows = model.get("noise_standard_deviation"), model.get("rows")
-    if isinstance(noise, float) and isinstance(rows, int) and rows > 0:
-        yield element(
-            "p", f"{noise_line(noise, rows).capitalize()}.", class_="warning" if noise / rows > TOO_MUCH else ""
-        )
+    if noise := noise_of(model):
+        line, too_much = noise
+        yield element("p", f"{line.capitalize()}.", class_="warning" if too_much else "")
     if model.get("indefinite"):
         text = f"The noise had left the objective without a minimum in {model['indefinite']} directions before repair."
         yield element("p", f"{text} More rows or a larger epsilon make a better model.", class_="warning")
-    other = [(str(key).replace("_", " "), _shown(value)) for key, value in model.items() if key not in _ELSEWHERE]
+    other = [(str(key).replace("_", " "), _shown(value)) for key, value in model.items() if key not in _TOLD]
     told = [(name, value) for name, value in other if value]
     if told:
         yield facts(told)

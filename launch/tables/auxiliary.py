@@ -10,7 +10,7 @@ import numpy as np
 from launch.jobfile.fields import MAX_NAME, Fields
 from launch.jobfile.parties import PartySpec, column_facts, read_columns
 from launch.tables.table import read_table
-from protocols.ensemble.auxiliary import Auxiliary, unit_rows
+from protocols.ensemble.auxiliary import Auxiliary, bounded_rows
 from protocols.schema import Column, Floats
 
 OWNER = "auxiliary"
@@ -52,6 +52,4 @@ class AuxiliaryTable:
 
     def scaled(self, features: Floats) -> Auxiliary:
         """Scaled to [0, 1] by the bounds, into the unit ball with an intercept, on the lattice."""
-        low = np.array([column.low for column in self.columns])
-        high = np.array([column.high for column in self.columns])
-        return Auxiliary.of(unit_rows((features - low) / (high - low)))
+        return Auxiliary.of(bounded_rows(features, self.columns))

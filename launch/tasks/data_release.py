@@ -10,6 +10,7 @@ from pathlib import Path
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
 from launch.jobfile.parties import PartySpec, column_facts, features_of, read_label, read_parties
+from launch.noise_share import noise_line
 from launch.outputs import cost_json, model_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
@@ -153,6 +154,8 @@ class ReleaseTask(Task):
             "released_rows": plan.rows if isinstance(plan, ReleasePlan) else 1 + sum(plan.schema.widths.values()),
             "indefinite": done.model.indefinite,
         }
+        if isinstance(plan, Plan):
+            about["noise_standard_deviation"] = plan.noise_deviation
         files: dict[str, str | bytes] = {
             "model.json": model_json(done.model, about),
             "guarantee.json": done.model.guarantee.to_json() + "\n",
@@ -166,7 +169,8 @@ class ReleaseTask(Task):
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         plan = self.plan(rows)
         table = data_release.script(self.method).__doc__ or ""
-        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan))
+        noise = noise_line(plan.noise_deviation, rows) if isinstance(plan, Plan) else ""
+        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan), noise=noise)
 
     def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
         from launch.tasks.release_trial import ReleaseTrial

@@ -23,11 +23,13 @@ from launch.jobfile.compute_parties import ComputeParty, read_classes, read_comp
 from launch.jobfile.endpoints import ENDPOINT_KEYS, Endpoint, read_endpoint
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
+from launch.noise_share import votes_line
 from launch.outputs import BALLOTS, cost_json
 from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
 from launch.tasks.trial import ROWS, Size, Trial
+from launch.voted_model import FEATURES, rule, weight_names
 from protocols.ensemble import paper, statistic
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
@@ -181,7 +183,7 @@ class EnsembleTask(Task):
                     released, report = counted_run(session, self.backend, lambda s: release(s, boxes, plan))
                 refused = {reason.value: count for reason, count in box.refused.items()}
         return {
-            "model.json": self._model(released, auxiliary),
+            "model.json": self._model(released, plan),
             "guarantee.json": released.guarantee.to_json() + "\n",
             BALLOTS: _ballots(released, refused),
             "cost.json": cost_json({network.me: report.to_dict()}),
@@ -200,22 +202,25 @@ class EnsembleTask(Task):
         finally:
             timer.cancel()
 
-    def _model(self, released: EnsembleRelease, auxiliary: Auxiliary) -> str:
-        columns = (*(column.name for column in self.table.columns), "intercept")
-        classes = self.classes if len(self.classes) > 2 else self.classes[1:]
-        names = [f"{of}: {column}" if len(classes) > 1 else column for of in classes for column in columns]
+    def _model(self, released: EnsembleRelease, plan: StatisticPlan | PaperPlan) -> str:
+        names = weight_names(self.classes, self.table.columns)
         about: dict[str, object] = {
             "job": self.job,
             "protocol": "ensemble",
             "loss": "ensemble",
             "label": ", ".join(self.classes),
-            "rows": auxiliary.count,
+            "rows": plan.auxiliary.count,
+            "classes": self.classes,
+            "bounds": {column.name: [column.low, column.high] for column in self.table.columns},
             "release": self.release,
             "regularisation": str(self.regularisation),
             "voters_registered": len(self.voters),
             "voters_counted": len(released.counted),
-            "features": "columns scaled to [0, 1], rows shortened to length 1, then (row, 1) / sqrt 2",
+            "features": FEATURES,
+            "says": rule(self.classes),
         }
+        if isinstance(plan, StatisticPlan):
+            about["noise_share"] = plan.noise_share(len(released.counted))
         if released.statistic is not None:
             about["statistic"] = dict(zip(names, released.statistic.ravel().tolist(), strict=True))
         weights = dict(zip(names, released.weights.ravel().tolist(), strict=True))
@@ -226,7 +231,9 @@ class EnsembleTask(Task):
         script = statistic.release if isinstance(plan, StatisticPlan) else paper.script(plan.labels)
         forecast = Forecast(cast, full_vote(plan.poll))
         release(forecast, {party: Held(party) for party in cast.parties}, plan)
-        return Outlook(script.__doc__ or "", plan.guarantee(cast, len(self.voters)), forecast, FULL_VOTE)
+        everybody = len(self.voters)
+        noise = votes_line(plan.noise_share(everybody), len(self.classes)) if isinstance(plan, StatisticPlan) else ""
+        return Outlook(script.__doc__ or "", plan.guarantee(cast, everybody), forecast, FULL_VOTE, noise)
 
     def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
         from launch.tasks.ensemble_trial import EnsembleTrial

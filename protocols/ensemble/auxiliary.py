@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from protocols.schema import Floats
+from protocols.schema import Column, Floats
 from smpc.errors import InputError
 from smpc.ring import Integers
 
@@ -25,6 +26,12 @@ def unit_rows(features: Floats) -> Floats:
     shortened = features / np.maximum(lengths, 1.0)[:, None]
     rows: Floats = np.hstack([shortened, np.ones((len(features), 1))]) / np.sqrt(2.0)
     return rows
+
+
+def bounded_rows(features: Floats, columns: Sequence[Column]) -> Floats:
+    """`unit_rows` of features (n, d) in their own units, each scaled to [0, 1] by its column's bounds first."""
+    low, high = (np.array([getattr(column, end) for column in columns]) for end in ("low", "high"))
+    return unit_rows((features - low) / (high - low))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ Paper 3 (Hamm, Cao, Belkin) has the setting.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -85,6 +86,17 @@ class StatisticPlan:
     @cached_property
     def mechanism(self) -> GammaNorm | DiscreteGaussian:
         return self.budget.noise(self.l2, self.dimension)
+
+    def noise_share(self, counted: int) -> float:
+        """Standard deviation of each number of S T, all parties' draws, of the largest length that S T can have."""
+        if isinstance(self.mechanism, GammaNorm):
+            one = self.mechanism.standard_deviation(self.dimension)
+        else:
+            one = self.mechanism.standard_deviation
+        longest = counted * float(self.l2)  # of `counted` equal ballots: they are no further from 0 than from others
+        if self.poll.classes > 2:  # from 0 nearer by sqrt 2
+            longest /= math.sqrt(2)
+        return one * math.sqrt(len(self.poll.parties)) / longest
 
     def weigh(self, counts: Integers) -> Integers:
         """Counts (width, samples), or shares of them, to a vector of width d."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -49,8 +48,8 @@ class Group:
     @property
     def deviations(self) -> Floats:
         """Standard deviations of one draw on each coefficient, divided by its factor; in units of the lattice."""
-        if isinstance(self.mechanism, GammaNorm):  # of a coordinate: the length is Gamma(d), the direction uniform
-            one = float(self.mechanism.scale) * math.sqrt(self.size + 1)
+        if isinstance(self.mechanism, GammaNorm):
+            one = self.mechanism.standard_deviation(self.size)
         else:
             one = self.mechanism.standard_deviation
         deviations: Floats = one / self.times

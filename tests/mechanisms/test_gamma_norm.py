@@ -35,6 +35,8 @@ def test_radius_and_direction(dimension: int) -> None:
     assert stats.kstest((cosine + 1) / 2, stats.beta((dimension - 1) / 2, (dimension - 1) / 2).cdf).pvalue > 1e-9
     assert abs(stats.spearmanr(radius, cosine).statistic) < 0.15
     assert stats.kstest(vectors[:, -1], vectors[:, 0]).pvalue > 1e-9
+    stated = GammaNorm(Fraction(scale)).standard_deviation(dimension) / scale
+    assert vectors.std() == pytest.approx(stated, rel=0.1)
 
 
 def test_largest_scale_is_exact_to_the_last_digit() -> None:

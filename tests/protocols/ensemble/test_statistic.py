@@ -14,6 +14,7 @@ import pytest
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.gamma_norm import GammaNorm
 from mechanisms.guarantee import INFINITE
+from mechanisms.randomness import SecureRandom
 from protocols.ensemble import erm
 from protocols.ensemble.auxiliary import BITS, Auxiliary, unit_rows
 from protocols.ensemble.budget import Budget
@@ -61,6 +62,21 @@ def test_every_party_adds_its_own_noise_to_every_entry() -> None:
     plan = plan_of(of, rows)
     step = np.full((1, rows.columns), len(PARTIES) / (2**plan.whitened.bits * len(of.voters) * 4))
     assert np.allclose(loud.statistic - quiet.statistic, plan.whitened.back(step), rtol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("budget", [ONE, Budget(Fraction(1), Fraction(1, 10**6))])
+def test_the_share_of_noise_is_that_of_the_longest_statistic(classes: int, budget: Budget) -> None:
+    """Against equal ballots of all voters, whatever they say, and the noise of all parties as it is drawn."""
+    of, rows = election(3, classes), auxiliary(3, 2)
+    plan = plan_of(of, rows, budget)
+    ballots = [plan.weigh(of.poll.encode(np.array(labels))) for labels in product(range(classes), repeat=3)]
+    longest = len(of.voters) * max(float(np.linalg.norm(ballot)) for ballot in ballots)
+    random = SecureRandom()
+    draws = np.array([[plan.mechanism.draw(plan.dimension, random) for _ in PARTIES] for _ in range(2_000)])
+    share = draws.sum(axis=1).std() / longest
+    assert plan.noise_share(len(of.voters)) == pytest.approx(share, rel=0.12)
+    assert plan.noise_share(1) == pytest.approx(plan.noise_share(5) * 5)
 
 
 def test_invalid_and_missing_voters_do_not_count_and_m_is_who_does() -> None:

@@ -13,7 +13,7 @@ from launch.ballot_keys import VOTER, read_voter_key
 from launch.job import load_job
 from launch.kept_ballot import KeptBallot
 from launch.tasks.ensemble import EnsembleTask
-from mechanisms.ledger import BudgetError, Ledger, LedgerError
+from mechanisms.ledger import Ledger
 from protocols.ensemble.voter import labels, load_classifier
 from smpc.ballots import envelope, shares
 from smpc.ballots.door import hand_in, open_doors
@@ -93,8 +93,8 @@ def vote(
             ballot_of = f"{task.job} {poll.id.hex()} {voter}"  # one data set may stand behind two voters
             try:
                 Ledger(account.ledger).reserve(account.data_set, worst, job=ballot_of, once=True)
-            except (BudgetError, LedgerError):
-                if new:  # nothing of it was sent
+            except BaseException:  # whatever it is, nothing of a new one was sent
+                if new:
                     kept.remove()
                 raise
         try:

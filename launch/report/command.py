@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from launch.outputs import write_file
@@ -34,7 +35,7 @@ def report(folder: Path, table: Path | None = None) -> Path:
 def report_line(folder: Path) -> str:
     """Write the report if it can be drawn; one line that says where it is, why it is not, or how to get one."""
     if not can_draw():
-        return f"no report: pip install 'sharewise[report]', then smpc report {folder}"
+        return f"no report: pip install 'sharewise[report]', then smpc report {shlex.quote(str(folder))}"
     try:
         return f"report: {report(folder)}"
     except InputError as error:  # the run itself has succeeded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -156,14 +157,23 @@ class SplitTask(Task):
         from launch.tasks.split_run import check_checkpoints
 
         plan = self.plan(table.rows)
-        if me == self.label_party:
-            check_labels(self, plan, table)
-        elif spec.ledger is not None:
+        if me != self.label_party and spec.ledger is not None:
             raise InputError(
                 f"ledger of {me}: what f says of its records is sent without noise, which no cap allows; leave the "
                 "ledger out to say that you know"
             )
-        check_checkpoints(self, plan, me, table)
+        try:
+            if me == self.label_party:
+                check_labels(self, plan, table)
+            check_checkpoints(self, plan, me, table)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            label = f" and its column {self.label.name}" if me == self.label_party else ""
+            raise InputError(
+                f"{spec.table}: the files kept beside it are named after it{label}, which is too long a name here: "
+                "shorten it"
+            ) from None
         return Prepared(table, {"rows": str(table.rows)})
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:

@@ -17,7 +17,7 @@ from launch.tables.table import Table
 from launch.tasks.own_table import charge, check_affordable
 from launch.tasks.split import SplitTask
 from mechanisms.guarantee import Row
-from mechanisms.ledger import Ledger
+from mechanisms.ledger import BudgetError, Ledger
 from mechanisms.randomness import SecureRandom
 from protocols.schema import Column
 from protocols.split.memo import Account, Memo
@@ -49,7 +49,13 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
         )
     if spec.ledger is not None:
         account = _account(spec, spec.ledger, row, task.job)
-        account.check(*memo.due(ids, plan.law, copies=plan.copies, account=account))
+        due = memo.due(ids, plan.law, copies=plan.copies, account=account)
+        try:
+            account.check(*due)
+        except BudgetError as error:
+            if new == len(ids):
+                raise
+            raise BudgetError(f"{error}; the same law and epsilon as before cost nothing") from None
 
 
 def released(task: SplitTask, plan: Plan, table: Table) -> Integers:

@@ -7,6 +7,8 @@ import fcntl
 import json
 import os
 import re
+import signal
+import sqlite3
 import subprocess
 import sys
 import warnings
@@ -41,7 +43,7 @@ from launch.tasks.ensemble import NO_BALLOTS, EnsembleTask
 from launch.vote import Account
 from launch.vote import vote as cast_vote
 from mechanisms.guarantee import INFINITE, Guarantee
-from mechanisms.ledger import BudgetError, Ledger
+from mechanisms.ledger import BudgetError, Ledger, LedgerError
 from protocols.ensemble.voter import labels
 from smpc.ballots import envelope, shares
 from smpc.ballots.box import NOBODY, Box
@@ -305,9 +307,31 @@ def test_nothing_is_charged_for_what_cannot_be_sent(tmp_path: Path, monkeypatch:
     assert only.charges == 0 and not list(tmp_path.glob("*.ballot"))
 
 
+@pytest.mark.parametrize("fault", ["a charge", "a cap", "a pipe", "an interrupt"])
+def test_a_ledger_that_cannot_be_used_leaves_no_new_ballot(tmp_path: Path, monkeypatch: Any, fault: str) -> None:
+    write_models(tmp_path)
+    job, account = write_job(tmp_path), Account(tmp_path / "ledger.sqlite", "readings")
+    Ledger(account.ledger).cap("readings", "party", "50", "0")
+    with sqlite3.connect(account.ledger) as db:
+        if fault == "a charge":
+            db.execute(
+                "INSERT INTO charges (data_set, unit, epsilon, delta, job) VALUES ('readings', 'x', '1', '0', 'a')"
+            )
+        db.execute("UPDATE caps SET epsilon = '1/0'" if fault == "a cap" else "PRAGMA user_version")
+    if fault == "a pipe":
+        account.ledger.unlink()
+        os.mkfifo(account.ledger)
+    if fault == "an interrupt":
+        monkeypatch.setattr(Ledger, "reserve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
+        with pytest.raises(KeyboardInterrupt if fault == "an interrupt" else LedgerError):
+            cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
+        assert boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY] and not list(tmp_path.glob("*.ballot"))
+
+
 def read_only(opened: Callable[..., int]) -> Callable[..., int]:
     def open_file(path: Any, *how: Any, **more: Any) -> int:
-        if ".ballot" in str(path) and "box" not in str(path):
+        if Path(path).name.startswith(".smpc-") and "box" not in str(path):
             raise OSError(errno.EROFS, "Read-only file system")
         return opened(path, *how, **more)
 

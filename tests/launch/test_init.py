@@ -38,6 +38,10 @@ def test_a_job_to_fill_in(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert init(folder, "--epsilon", "0.5", "--loss", "logistic") == 0
     printed = capsys.readouterr().out
     assert "the bounds of 3 columns" in printed and f"smpc explain {folder / 'job.toml'}" in printed
+    (folder / "a study").mkdir()
+    tables = ["--party", f"ann={folder / 'a.csv'}", "--party", f"bob={folder / 'b.csv'}"]
+    assert main(["init", f"{folder}/a study/job.toml", *tables, "--label", "bob.ill", "--id", "person"]) == 0
+    assert f"`smpc explain '{folder}/a study/job.toml'`" in capsys.readouterr().out
     text = (folder / "job.toml").read_text()
     assert not re.search(r"77|41\.5|19\.25|13", text)  # nothing of the data
     with pytest.raises(JobError, match=r"age = \[\] must be \[low, high\]"):

@@ -270,7 +270,7 @@ def test_a_job_over_the_cap_is_refused_before_any_connection_and_draws_nothing(t
     with pytest.raises(BudgetError, match="no cap for one label"):
         task_of(tmp_path, coupling=coupling).prepare("b")
     ledger = book(tmp_path, "0.5")
-    with pytest.raises(BudgetError, match=r"epsilon cap 0\.5 for one label, 0 spent"):
+    with pytest.raises(BudgetError, match=r"epsilon cap 0\.5 for one label, 0 spent.* raise the cap$"):
         task_of(tmp_path, coupling=coupling).prepare("b")
     assert task_of(tmp_path, coupling=coupling).prepare("a").facts
     assert not list(tmp_path.glob("*.memo*")) and charged(ledger)[2] == 0
@@ -278,8 +278,33 @@ def test_a_job_over_the_cap_is_refused_before_any_connection_and_draws_nothing(t
     released_to(task_of(tmp_path, coupling=coupling))
     ledger.cap("visits", "label", "0.5")
     assert task_of(tmp_path, coupling=coupling).prepare("b").facts, "the same draws again cost nothing"
-    with pytest.raises(BudgetError, match="ask for at most 0"):
+    with pytest.raises(
+        BudgetError, match=r"nothing is left: .* decision; the same law and epsilon as before cost nothing$"
+    ):
         task_of(tmp_path, coupling=coupling, law="discrete").prepare("b")
+
+
+def test_names_that_leave_no_room_for_what_is_kept_beside_the_table_are_told(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    label, job = "é" * 64, split_job()
+    text = (tmp_path / "b.csv").read_text()
+    (tmp_path / "b.csv").write_text(text.replace("person,y", f"person,{label}"))
+    job["label"]["column"] = label
+    job["party"][1]["columns"] = {label: [0, 1]}
+    told = f"{label}, which is too long a name here: shorten it$"
+    with pytest.raises(InputError, match=rf"b\.csv: the files kept beside it are named after it and its column {told}"):
+        load_job(write_job(tmp_path, job)).task.prepare("b")
+    job = split_job()
+    for number in (0, 1):
+        name = f"{'ab'[number]}{'t' * 245}.csv"
+        (tmp_path / f"{'ab'[number]}.csv").rename(tmp_path / name)
+        job["party"][number]["table"] = name
+    (tmp_path / name).write_text(text)
+    task = load_job(write_job(tmp_path, job)).task
+    for me, column in (("a", ""), ("b", " and its column y")):
+        told = rf"named after it{column}, which is too long a name here: shorten it$"
+        with pytest.raises(InputError, match=rf"{me}t*\.csv: the files kept beside it are {told}"):
+            task.prepare(me)
 
 
 def test_unprotected_labels_are_refused_by_a_ledger_before_any_connection(tmp_path: Path) -> None:

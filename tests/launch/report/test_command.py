@@ -40,6 +40,7 @@ def test_a_run_does_not_fail_for_its_report(tmp_path: Path) -> None:
 def test_without_matplotlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_results(tmp_path / "run")
     assert report_line(folder) == f"no report: pip install 'sharewise[report]', then smpc report {folder}"
+    assert report_line(Path("a run")).endswith(", then smpc report 'a run'")
     assert main(["report", str(folder)]) == 1
     assert capsys.readouterr().err == "smpc: a report needs matplotlib: pip install 'sharewise[report]'\n"
     assert not list(folder.glob("*.html"))

@@ -51,7 +51,9 @@ def _count(job: Job, rows: int | None) -> int:
     counts = set(found.values()) | ({rows} if rows is not None else set())
     if len(counts) > 1:
         told = ", ".join(f"{name} has {count}" for name, count in found.items())
-        raise JobError(f"{job.path}: the tables' rows differ: {told}{'' if rows is None else f', --rows says {rows}'}")
+        told += "" if rows is None else f", --rows says {rows}"
+        advice = f"; {SAME_IDS}" if len(set(found.values())) > 1 else ""
+        raise JobError(f"{job.path}: the tables' rows differ: {told}{advice}")
     ids = [prepared.data.ids for prepared in mine.values()]
     if not all(ids[0].equals(other) for other in ids[1:]):
         raise JobError(f"{job.path}: {' and '.join(mine)} do not hold the same ids: {SAME_IDS}")

@@ -10,6 +10,7 @@ import pytest
 
 from launch.cli import main
 from launch.job import load_job
+from launch.tasks.own_table import SAME_IDS
 from protocols.functional import protocol as functional
 from smpc.transcript import full_table
 from tests.launch.jobs import valid_job, write_job
@@ -53,12 +54,14 @@ def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest
     assert re.search(noise, text, re.MULTILINE)
     (tmp_path / "a.csv").write_text("person,u,v\n1,0,0\n2,1,1\n")
     told = f"smpc: {path}: the tables' rows differ: a has 2, b has 123"
-    assert explained(capsys, str(path)) == (1, f"{told}\n")
-    assert explained(capsys, str(path), "--rows", "7") == (1, f"{told}, --rows says 7\n")
+    assert explained(capsys, str(path)) == (1, f"{told}; {SAME_IDS}\n")
+    assert explained(capsys, str(path), "--rows", "7") == (1, f"{told}, --rows says 7; {SAME_IDS}\n")
     (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{i},2,1\n" for i in range(123)))
     assert "a.csv: u is outside its bounds [0, 1] in 123 rows" in explained(capsys, str(path))[1]
     (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"{1 + i},1,1\n" for i in range(123)))
     assert "job.toml: a and b do not hold the same ids: keep the same people" in explained(capsys, str(path))[1]
+    (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"\u00a0{i} \u202f,1,1\n" for i in range(123)))
+    assert explained(capsys, str(path))[0] == 0  # blanks around ids, no-break ones too, are cut off
     assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be at least 2\n")
 
 

@@ -31,6 +31,7 @@ from smpc.values import Held, Shared, value_of
 
 ALPHA = 1e-9
 LEAST_TRIALS = 1000
+NO_PROOF = "(a lower bound: an audit can refute a guarantee, never prove it)"
 OUTSIDE = 1 << 60  # beyond all thresholds
 
 
@@ -83,7 +84,7 @@ def audit(path: Path, trials: int) -> str:
     return (
         f"claimed: epsilon {float(plan.epsilon):g} against the server; shown by {trials} runs of two neighbours:"
         f" at least {bound.value:.3f} (event {bound.event}, confidence 1 - {ALPHA:g}; so many runs of a release with"
-        f" exactly the claimed epsilon show about {most:.3f}): {verdict}"
+        f" exactly the claimed epsilon show about {most:.3f}): {verdict} {NO_PROOF}"
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,25 @@ def test_every_command_is_listed() -> None:
     text = (DOCS / "reference" / "cli.md").read_text()
     commands = next(action for action in _parser()._actions if action.choices)
     assert [name for name in commands.choices or () if f"`smpc {name}" not in text] == []
+
+
+def test_every_option_of_a_command_is_listed_with_it() -> None:
+    rows = re.findall(r"^\| (`smpc .*?) \| ", (DOCS / "reference" / "cli.md").read_text(), re.MULTILINE)
+    usages = [usage for row in rows for usage in re.findall(r"`smpc (.*?)`", row)]
+    missing = [
+        f"smpc {command} {option}"
+        for command, options in options_of(_parser())
+        for option in options
+        if not any(usage.startswith(f"{command} ") and re.search(rf"{option}\b", usage) for usage in usages)
+    ]
+    assert missing == []
+
+
+def options_of(parser: argparse.ArgumentParser, command: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Every command with its options, but for internal ones."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield from options_of(inner, f"{command} {name}".strip())
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS and action.dest != "help"]
+    yield command, [action.option_strings[-1] for action in shown if action.option_strings]

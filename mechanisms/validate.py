@@ -45,7 +45,7 @@ def exact(name: str, value: object) -> Fraction:
     if isinstance(value, str):
         if len(value) > _LONGEST or _LARGE_EXPONENT.search(value):
             raise ValueError(
-                f"{name}={value!r:.60} is too long: use at most {_LONGEST} characters, and an exponent of two digits"
+                f"{name}={value!r:.60} has more than {_LONGEST} characters, or two digits of exponent: shorten it"
             )
         try:
             return Fraction(value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
@@ -13,8 +15,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from launch.job import load_job
-from launch.outputs import check_free
+from launch.interrupts import ALL, ignored
+from launch.job import Job, load_job
+from launch.outputs import check_free, reserved
 from launch.pool import Pool
 from launch.report.command import report_line
 from launch.run import run_locally
@@ -37,23 +40,29 @@ def run_demo(out: Path, seeds: int) -> None:
         raise InputError(f"--seeds {seeds}: must be at least 1")
     check_free(out)
     table = _randhie()
-    out.mkdir(exist_ok=True)
-    job_path = out / "randhie.toml"
-    shutil.copyfile(str(resources.files("launch") / "demo.toml"), job_path)
-    job = load_job(job_path)
-    task = cast(FunctionalTask, job.task)  # as demo.toml says
     everybody = np.arange(len(table["mdvis"]))
     test = everybody % TEST_EVERY == 0
-    _write_tables(task, table, ~test)
-    print(
-        f"{job.name}: {np.count_nonzero(~test):,} people, three parties, a server and a dealer, each its own process\n"
-    )
-    start = time.perf_counter()
-    run_locally(job_path, out / "release")
-    seconds = time.perf_counter() - start
+    with _all_or_nothing(out):
+        job = _write_job(out, table, ~test)
+        start = time.perf_counter()
+        run_locally(job.path, out / "release")
+        seconds = time.perf_counter() - start
     print(f"{summary(out / 'release')}\n\nthe job took {seconds:.1f} s, processes started and ended")
     print(f"{report_line(out / 'release')}\n")
-    _compare(job.cast, task, table, test, seeds)
+    _compare(job.cast, cast(FunctionalTask, job.task), table, test, seeds)
+
+
+@contextmanager
+def _all_or_nothing(out: Path) -> Iterator[None]:
+    """Keep `out` for this process, and remove what is in it if the block fails: the next demo may have its name."""
+    with reserved(out):
+        try:
+            yield
+        except BaseException:
+            with ignored(*ALL):
+                for path in out.iterdir():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            raise
 
 
 def _randhie() -> dict[str, Floats]:
@@ -65,9 +74,13 @@ def _randhie() -> dict[str, Floats]:
     return {str(name): np.asarray(data[name], dtype=np.float64) for name in data.columns}
 
 
-def _write_tables(task: FunctionalTask, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def _write_job(out: Path, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Job:
+    """The job file and its parties' tables of these rows."""
+    path = out / "randhie.toml"
+    shutil.copyfile(str(resources.files("launch") / "demo.toml"), path)
+    job = load_job(path)
     people = np.flatnonzero(rows)
-    for party in task.parties:
+    for party in cast(FunctionalTask, job.task).parties:  # as demo.toml says
         names = [column.name for column in party.columns]
         lines = [",".join([party.id, *names])]
         values = np.column_stack([table[name][people] for name in names])
@@ -76,6 +89,8 @@ def _write_tables(task: FunctionalTask, table: dict[str, Floats], rows: np.ndarr
             for person, row in zip(people, values, strict=True)
         ]
         party.table.write_text("\n".join(lines) + "\n")
+    print(f"{job.name}: {len(people):,} people, three parties, a server and a dealer, each its own process\n")
+    return job
 
 
 def repeat(s: CryptenSession, task: FunctionalTask, rows: int, seeds: int) -> list[list[float]]:

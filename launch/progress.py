@@ -75,6 +75,7 @@ class Board:
 
     def __init__(self) -> None:
         self.read, self.write = os.pipe()
+        self.told = 0  # how many times anybody has told anything: who works does so all the time
         self._state: dict[str, tuple[str, int, int, int]] = {}
         self._terminal = sys.stderr.isatty()
         self._thread = threading.Thread(target=self._loop, daemon=True)
@@ -86,6 +87,7 @@ class Board:
             for text in lines:
                 name, phase, rows, of, sent = json.loads(text)
                 self._state[name] = (phase, rows, of, sent)
+                self.told += 1
                 if self._terminal and time.monotonic() - shown > _SECONDS:
                     shown = time.monotonic()
                     phase, rows, of, _ = min(self._state.values(), key=lambda s: s[1] / s[2] if s[2] else 1.0)

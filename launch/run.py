@@ -10,21 +10,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from launch.interrupts import ALL, ignored
 from launch.job import Job, load_job
 from launch.keys import make_keys
 from launch.outputs import cost_json, remove_leftovers, reserved, write_folder
 from launch.progress import Board
+from launch.scratch import naming_tmpdir
 from launch.trace import NAME as TRACE
 from launch.trace import merged
 from smpc.engine.tls import listen
 from smpc.errors import PeerError
 
 _STOP_SECONDS = 5.0
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_SECONDS = 0.05
+_WRITING_SECONDS = 30.0  # beyond a job's deadline, to write results on a busy disk
 # like `python -m launch`, but files of the working folder are no modules
 _SMPC = "import sys; sys.path[:] = filter(None, sys.path); from launch.cli import main; sys.exit(main())"
 
@@ -41,29 +43,19 @@ def run_locally(job_path: Path, out: Path, *, trace: bool = False) -> None:
         board = Board()
         processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
-            _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
-            _wait(processes, board, folder)
+            with naming_tmpdir(folder):
+                _start(job, job_path, folder, board, processes, ["--trace"] if trace else [])
+                _wait(processes, board, folder, job.deadline + _WRITING_SECONDS)
             write_folder(out, _merge(job, folder))
             for endpoint in job.participants:
                 remove_leftovers(endpoint.name, job.task.leftovers(endpoint.name))
             for name in processes:  # warnings and counts for the tables' owners
                 sys.stderr.write((folder / f"{name}.err").read_text(errors="replace"))
         finally:
-            with _uninterrupted():
+            with ignored(*ALL):  # a matter of seconds: the folder holds keys, and somebody may press Ctrl-C twice
                 _stop(processes)
                 board.close()
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Clean up to the end, which is a matter of seconds: the folder holds keys. Somebody may press Ctrl-C twice."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _INTERRUPTS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _start(
@@ -104,13 +96,26 @@ def _start(
         listener.close()
 
 
-def _wait(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder: Path) -> None:
-    """Until all have ended well; PeerError that tells who failed first otherwise."""
-    while any(process.poll() is None for process in processes.values()):
+def _wait(processes: Mapping[str, subprocess.Popen[bytes]], board: Board, folder: Path, patience: float) -> None:
+    """Until all have ended well; PeerError that tells who failed first otherwise.
+
+    Who stops once its peers have ended is missed by none of them. But whoever still works, solves for a model say,
+    tells its progress all the time: after `patience` seconds without a word from anybody, those left are given up.
+    """
+    told, silent = board.told, 0.0
+    while left := [name for name, process in processes.items() if process.poll() is None]:
         failed = [name for name, process in processes.items() if process.poll() not in (None, 0)]
         if failed:
             raise PeerError(_first_failure(processes, board, folder))
-        time.sleep(0.05)
+        if len(left) == len(processes) or board.told != told:
+            told, silent = board.told, 0.0
+        elif silent > patience:  # seconds that were slept: a launcher that is stopped itself loses no patience
+            raise PeerError(
+                f"{' and '.join(left)} did not end: {patience:g} s without a word after the others had ended; nothing "
+                "is written, run again"
+            )
+        time.sleep(_POLL_SECONDS)
+        silent += _POLL_SECONDS
     if any(process.returncode for process in processes.values()):
         raise PeerError(_first_failure(processes, board, folder))
 

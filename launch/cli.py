@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ from protocols.functional.options import LOSSES
 from smpc.errors import InputError, SmpcError, printable
 
 INTERRUPTED = 130
+UNREAD = 141  # as a shell tells a program that SIGPIPE ended
 _TRACE = "also write trace.json: who did what when, for ui.perfetto.dev"
 
 
@@ -30,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, _interrupt)
     try:
         options.command(options)
+        print(end="", flush=True)  # at the interpreter's end a failure would be told in several lines
     except (SmpcError, BudgetError, LedgerError) as error:
         print(f"smpc: {printable(str(error))}", file=sys.stderr)
         return 1
@@ -40,9 +43,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("smpc: out of memory; use fewer rows or columns", file=sys.stderr)
         return 1
     except OSError as error:  # a full disk, a closed pipe
+        if _give_up_output() and isinstance(error, BrokenPipeError):  # `head` has read enough
+            return UNREAD
         print(printable(f"smpc: {error.filename or 'system'}: {error.strerror or error}"), file=sys.stderr)
         return 1
     return 0
+
+
+def _give_up_output() -> bool:
+    """Whether nobody reads any more what is printed. What cannot be written goes nowhere from here on."""
+    unread = False
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            handle = stream.fileno()
+        except OSError:  # a notebook's
+            continue
+        try:
+            stream.flush()
+            poll = select.poll()
+            poll.register(handle, 0)  # asks for errors alone: of a pipe, that it has no reader
+            if not poll.poll(0):
+                continue
+            unread = True
+        except OSError as error:
+            unread = unread or isinstance(error, BrokenPipeError)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, handle)
+        os.close(nowhere)
+    return unread
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +176,60 @@ def test_the_console_script_ignores_modules_of_the_working_folder(folder: Path) 
     (folder / "launch.py").write_text("raise SystemExit('the wrong module')\n")
     done = subprocess.run([script, "run", "none.toml", "--out", "o"], cwd=folder, capture_output=True, text=True)
     assert done.stderr == "smpc: none.toml: cannot be read (No such file or directory)\n"
+
+
+def printing(folder: Path, output: int, *, lines: int, then: str = "pass", unbuffered: str = "") -> tuple[int, str]:
+    """Exit status and standard error of a command that prints lines to `output`, then does something else."""
+    text = f"""
+from launch import cli
+def work(options):
+    for number in range({lines}):
+        print(number)
+    open("results", "w").close()
+    {then}
+cli._demo = work
+raise SystemExit(cli.main(["demo"]))
+"""
+    env = {**environment(folder), "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": unbuffered}
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=folder, env=env, stdout=output, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """The end of a pipe whose reader has ended."""
+    there, here = os.pipe()
+    os.close(there)
+    yield here
+    os.close(here)
+
+
+@pytest.mark.parametrize(("lines", "unbuffered"), [(3, ""), (3, "1"), (10_000, "")])
+def test_a_reader_that_has_read_enough(tmp_path: Path, unread: int, lines: int, unbuffered: str) -> None:
+    assert printing(tmp_path, unread, lines=lines, unbuffered=unbuffered) == (141, "")
+    assert (tmp_path / "results").exists() == (lines == 3 and not unbuffered)
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        assert printing(tmp_path, full.fileno(), lines=3) == (1, "smpc: system: No space left on device\n")
+
+
+@pytest.mark.parametrize("error", ["BrokenPipeError(32, 'Broken pipe')", "OSError(28, 'No space left on device')"])
+def test_another_pipe_that_breaks_is_an_error(tmp_path: Path, error: str) -> None:
+    told = f"smpc: system: {error.split(chr(39))[1]}\n"
+    assert printing(tmp_path, subprocess.DEVNULL, lines=3, then=f"raise {error}") == (1, told)
+
+
+def test_an_error_where_output_is_no_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("launch.cli._demo", full)
+    assert main(["demo"]) == 1 and capsys.readouterr().err == "smpc: system: No space left on device\n"
+
+
+def test_no_output_at_all(tmp_path: Path) -> None:
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *SMPC, "ledger", "cap", "a.db", "a", "1"], cwd=tmp_path)
+    assert closed.returncode == 0

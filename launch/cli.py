@@ -211,12 +211,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from launch.report.command import report_line
     from launch.run import run_locally
-    from launch.summary import summary
 
     run_locally(options.job, options.out, trace=options.trace)
-    print(f"{summary(options.out)}\n\n{report_line(options.out)}")
+    _tell(options.out)
 
 
 def _party(options: argparse.Namespace) -> None:
@@ -263,6 +261,16 @@ def _party(options: argparse.Namespace) -> None:
     )
     if not options.endpoints:  # else `smpc run` has yet to write the results
         remove_leftovers(options.name, job.task.leftovers(options.name))
+        if options.name != job.cast.dealer:
+            _tell(options.out)
+
+
+def _tell(out: Path) -> None:
+    """The results of a run for people to read."""
+    from launch.report.command import report_line
+    from launch.summary import summary
+
+    print(f"{summary(out)}\n\n{report_line(out)}")
 
 
 def _new_keys(options: argparse.Namespace) -> None:
@@ -325,9 +333,10 @@ def _init(options: argparse.Namespace) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     from launch.explain import explain
+    from launch.tasks.trial import ROWS
 
-    if options.rows is not None and options.rows < 2:
-        raise InputError(f"--rows {options.rows}: must be at least 2")
+    if options.rows is not None and not 2 <= options.rows <= ROWS.high:
+        raise InputError(f"--rows {options.rows}: must be from 2 to {ROWS.high:,}")
     print(explain(options.job, options.rows))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from launch.jobfile.fields import MAX_NAME, is_plain
 from launch.jobfile.parties import INTERCEPT
 from launch.tables.table import read_columns
 from protocols.schema import Floats
@@ -44,15 +47,23 @@ class ReleasedModel:
             values = {str(name): float(value) for name, value in about["coefficients"].items()}
             intercept = values.pop(INTERCEPT)
             finite = all(map(math.isfinite, (intercept, *values.values())))
-            if about["loss"] not in _LOSSES or not values or not finite:
-                raise ValueError
             categories = {str(name): tuple(map(str, texts)) for name, texts in about.get("categories", {}).items()}
             weights = np.array(list(values.values()))
             bounds = {str(name): (float(low), float(high)) for name, (low, high) in about.get("bounds", {}).items()}
-            return cls(about["loss"], str(about["label"]), tuple(values), weights, intercept, categories, bounds)
+            label = about["label"]
+            plain = all(is_plain(name, MAX_NAME) for name in (label, *categories)) and all(map(str.isprintable, values))
+            if (
+                about["loss"] not in _LOSSES
+                or not values
+                or not finite
+                or not plain
+                or not categories.keys().isdisjoint(values)
+            ):
+                raise ValueError
+            return cls(about["loss"], label, tuple(values), weights, intercept, categories, bounds)
         except OSError as error:
             raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, OverflowError, TypeError, KeyError, AttributeError):
             raise InputError(
                 f"{file}: is not the model.json of a linear or logistic model; the pages of `ensemble` and `split` say "
                 "how to use theirs"
@@ -95,7 +106,9 @@ def predict_table(model_path: Path, table: Path) -> tuple[str, list[str]]:
     model = ReleasedModel.load(model_path)
     heading = f"probability of {model.label}" if model.loss == "logistic" else model.label
     columns = read_columns(table, model.names, model.categories)
-    text = "\n".join([heading, *(repr(float(value)) for value in model.predict(columns))]) + "\n"
+    lines = StringIO()
+    csv.writer(lines, lineterminator="\n").writerow([heading])
+    text = lines.getvalue() + "".join(f"{float(value)!r}\n" for value in model.predict(columns))
     warnings = [
         f"{table}: {name} is outside [{model.bounds[name][0]:g}, {model.bounds[name][1]:g}], "
         f"the bounds of the model's rows, in {count} rows; their predictions are extrapolated"

@@ -48,8 +48,9 @@ def read_parties(path: Path, top: Fields, *, categories: bool = False) -> tuple[
         )
     parties = tuple(_party(path, number, item, categories) for number, item in enumerate(items, 1))
     check_distinct(path, parties)
-    columns = [column.name for party in parties for column in party.columns]
-    repeated = next((name for name in columns if columns.count(name) > 1), None)
+    names = [column.name for party in parties for column in party.columns]
+    sources = [name for party in parties for name in party.sources]  # one table for predictions has them all
+    repeated = next((name for given in (names, sources) for name in given if given.count(name) > 1), None)
     if repeated:
         raise JobError(f"{path}: the column {repeated!r} is given twice; model.json names columns, rename one")
     return parties
@@ -60,7 +61,11 @@ def read_label(top: Fields, parties: tuple[PartySpec, ...]) -> tuple[str, Column
     label = top.inner("label", ("party", "column"))
     holder = label.text("party", among=[party.name for party in parties])
     columns = {column.name: column for party in parties if party.name == holder for column in party.columns}
-    target = columns.pop(label.text("column", among=list(columns)))
+    numbers = [name for name, column in columns.items() if not column.category]
+    texts = [text for name, column in columns.items() if column.category for text in (column.category, name)]
+    if label.get("column") in texts or not numbers:
+        raise label.fail("column", "a column of numbers, and this is one of text; write no and yes as 0 and 1, say")
+    target = columns.pop(label.text("column", among=numbers))
     last = (*columns.values(), target)
     return holder, target, tuple(replace(p, columns=last) if p.name == holder else p for p in parties)
 

@@ -31,6 +31,8 @@ def table_section(folder: Path, table: Path) -> Markup:
     """How the model in `folder` does on `table`. Raises InputError where a column is missing or labels do not fit."""
     model = ReleasedModel.load(folder)
     columns = read_columns(table, (*model.names, model.label), model.categories)
+    if not columns.size:
+        raise InputError(f"{table}: has no rows to compare the model with")
     actual, predicted = columns[-1], model.predict(columns[:-1])
     draw = _classes if model.loss == "logistic" else _numbers
     return join([element("p", _PRIVATE, class_="warning"), *draw(table, model.label, actual, predicted)])

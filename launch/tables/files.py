@@ -106,14 +106,17 @@ def _unreadable(path: Path, error: Exception) -> TableError:
     if isinstance(error, FileNotFoundError):
         return TableError(f"{path}: does not exist; correct its name")
     reason = printable((str(error).splitlines() or [""])[0])
+    if "Empty CSV" in reason and path.stat().st_size > _BLOCK:
+        return TableError(f"{path}: the first line, of column names, is longer than {_BLOCK} bytes; shorten the names")
     if "Empty CSV" in reason:
         return TableError(f"{path}: is empty; needs a line of column names and at least 2 data rows")
     odd = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)
     if odd:  # the rest of the reason is the row itself
         row, expected, got = odd.groups()
+        commas = "commas separate them, a decimal comma makes two of one"
+        names = "the first line must be the column names, without a title above" if expected == "1" else commas
         return TableError(
-            f"{path}: line {row} has {got} values, the first line {expected}; "
-            f"{_semicolons(path) or 'commas separate them, a decimal comma makes two of one'}"
+            f"{path}: line {row} has {got} values, the first line {expected}; {_semicolons(path) or names}"
         )
     if "straddl" in reason:
         return TableError(f"{path}: has a row longer than {_BLOCK} bytes; is a quotation mark left open?")

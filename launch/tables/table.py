@@ -85,9 +85,9 @@ def _first_fault(column: Column, faults: dict[str, str]) -> Iterator[bool]:
 def read_columns(path: Path, names: Sequence[str], categories: Mapping[str, tuple[str, ...]] | None = None) -> Floats:
     """The named columns of any table, shape (width, rows), in the file's order. Raises TableError.
 
-    `categories`: the values of columns of text; their indicators are called NAME=VALUE.
+    `categories`: the values of columns of text; indicators of all but the first are called NAME=VALUE.
     """
-    indicators = {f"{name}={value}": name for name, values in (categories or {}).items() for value in values}
+    indicators = {f"{name}={value}": name for name, values in (categories or {}).items() for value in values[1:]}
     columns = tuple(
         Column(name, 0, 1, indicators[name]) if name in indicators else Column(name, -MAX_BOUND, MAX_BOUND)
         for name in names
@@ -97,7 +97,9 @@ def read_columns(path: Path, names: Sequence[str], categories: Mapping[str, tupl
     start = 0
     for batch in batches(path, spec.sources):
         for part, column in zip(parts, columns, strict=True):
-            part.append(_values(spec, column, batch, start))
+            values = _values(spec, column, batch, start)
+            _refuse(spec, column.name, np.abs(values) > MAX_BOUND, start, f"is beyond {MAX_BOUND:g}", "correct it")
+            part.append(values)
         start += batch.num_rows
     return np.array([np.concatenate(part) for part in parts])
 
@@ -131,7 +133,8 @@ def _numbers(spec: PartySpec, column: Column, array: pa.Array, start: int) -> Fl
         if exact.size and (int(exact.max()) > EXACT_INTEGER or int(exact.min()) < -EXACT_INTEGER):
             raise TableError(f"{spec.table}: {column.name} holds integers beyond 2^53; scale the column down")
     elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
-        raise TableError(f"{spec.table}: {column.name} holds {array.type}; a column of numbers is needed")
+        date = ": make a date days or years" if pa.types.is_temporal(array.type) else ""
+        raise TableError(f"{spec.table}: {column.name} holds {array.type}; a column of numbers is needed{date}")
     values = np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     _refuse(spec, column.name, ~np.isfinite(values), start, "is NaN or infinite", "replace it or leave the row out")
     return values

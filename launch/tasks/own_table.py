@@ -74,7 +74,8 @@ def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collu
                 f"{me}: no ledger in the job file: nobody keeps count of releases of {spec.table.name}", file=sys.stderr
             )
             return
-        Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job)
+        account = Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job)
+        print(f"{me}: {account}", file=sys.stderr)
 
 
 def admit(

@@ -17,7 +17,7 @@ from launch.jobfile.options import read_delta, read_epsilon
 from launch.jobfile.parties import PartySpec, column_facts, read_label, read_parties
 from launch.tasks.own_table import own_table
 from launch.tasks.task import Outlook, Prepared, Task
-from launch.tasks.trial import Size, Trial
+from launch.tasks.trial import ROWS, Size, Trial
 from protocols.schema import Column
 from protocols.split.perturb import LAWS, perturbation
 from protocols.split.plan import COUPLINGS, Plan, check_one_shot
@@ -53,7 +53,7 @@ class SplitTask(Task):
         *("categories", "one_shot", "unprotected", *_WHOLE),
     )
     SERVER = False
-    SIZES: ClassVar[Mapping[str, Size]] = {"rows": Size((1_000, 10_000), 2, 10**9)}
+    SIZES: ClassVar[Mapping[str, Size]] = {"rows": Size((1_000, 10_000), ROWS.low, ROWS.high)}
 
     job: str
     choices: Mapping[str, Any]

@@ -76,7 +76,8 @@ class Options:
         if self.expansion == "chebyshev" and (self.loss != "logistic" or self.sensitivity == "paper"):
             raise InputError("expansion = 'chebyshev' is for loss = 'logistic' with sensitivity = 'tight'")
         if (self.mechanism == "gaussian") != (self.delta is not None):
-            raise InputError(f"delta = {self.delta}: mechanism = 'gaussian' needs one in (0, 1), the others have none")
+            told = "delta is missing" if self.delta is None else f"delta = {self.delta}"
+            raise InputError(f"{told}: mechanism = 'gaussian' needs one in (0, 1), the others have none")
         if self.delta is not None:
             try:
                 validate.delta(self.delta)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms import objective_constants, validate
+from mechanisms.calibration import MOST_GAUSSIAN_EPSILON
 from mechanisms.gamma_norm import GammaNorm
 from mechanisms.guarantee import Guarantee
 from mechanisms.joint_laplace import JointLaplace
@@ -80,10 +81,12 @@ class Plan:
             return plan
         # each factor is off by at most 2^-(bits + 1), so a sum over all rows by at most rows * 2^-bits
         allowed = float(ROUNDING_SHARE) * cls._with(schema, achieved, "shares", _SOME_BITS, options).least_deviation
-        wanted = min(max(1, math.ceil(math.log2(schema.rows / allowed))), fixedpoint.MAX_FRACTION_BITS)
+        wanted = fixedpoint.MAX_FRACTION_BITS
+        if allowed > 0:
+            wanted = min(max(1, math.ceil(math.log2(schema.rows) - math.log2(allowed))), wanted)
         for fewer in range(wanted, 1, -1):
-            plan = cls._with(schema, achieved, noise, fewer, options)
             with contextlib.suppress(InputError):
+                plan = cls._with(schema, achieved, noise, fewer, options)
                 plan.check_room(room)
                 return plan
         plan = cls._with(schema, achieved, noise, 1, options)
@@ -241,7 +244,12 @@ class Plan:
 def _achieved(schema: Schema, options: Options, epsilon: Fraction | None) -> Fraction:
     """The epsilon of the whole record."""
     if not options.budgets:
-        return validate.epsilon(epsilon, allow_weak=True)
+        total = validate.epsilon(epsilon, allow_weak=True)
+        if options.mechanism == "gaussian" and total > MOST_GAUSSIAN_EPSILON:
+            raise InputError(
+                f"epsilon = {total}: is above {MOST_GAUSSIAN_EPSILON}, the most for Gaussian noise; lower it"
+            )
+        return total
     if epsilon is not None:
         raise InputError(f"epsilon = {epsilon}: bottom-up it is the sum of the budgets; leave it out")
     wanted = blocks(schema)

@@ -143,7 +143,8 @@ def perturbation(law: str, epsilon: object, classes: int = 2, delta: object = No
         if count > MAX_CLASSES:
             raise InputError(f"classes = {count}: at most {MAX_CLASSES}")
         if (risk is not None) != (law == "gaussian"):
-            raise InputError(f"delta = {delta}: law = 'gaussian' needs one in (0, 1), the others have none")
+            told = "delta is missing" if delta is None else f"delta = {delta}"
+            raise InputError(f"{told}: law = 'gaussian' needs one in (0, 1), the others have none")
         if law in ("laplace", "gaussian") and count > 2:
             raise InputError(
                 f"law = {law!r} with classes = {count}: it is for 2; say 'multiclass-laplace' or 'discrete'"

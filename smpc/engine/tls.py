@@ -34,6 +34,10 @@ def certificate_der(path: Path) -> bytes:
     """The DER bytes of a PEM certificate file."""
     try:
         return x509.load_pem_x509_certificate(path.read_bytes()).public_bytes(Encoding.DER)
+    except FileNotFoundError:
+        raise InputError(
+            f"certificate {path}: does not exist; get it from its owner, who makes it with `smpc keys new`"
+        ) from None
     except (OSError, ValueError) as error:
         raise InputError(
             f"certificate {path}: cannot be read as PEM ({error}); make one with `smpc keys new`"
@@ -74,7 +78,8 @@ class Contexts:
             raise InputError(f"key {identity.key}: does not exist; `smpc keys new` makes one, --key names it") from None
         except (OSError, ValueError):
             raise InputError(
-                f"key {identity.key}: is no private key (PEM, no password) of the certificate {identity.certificate}"
+                f"key {identity.key}: is no private key (PEM, no password) of the certificate {identity.certificate}; "
+                "name its key with --key, or make both anew with `smpc keys new` and give the others the certificate"
             ) from None
         for der in self.names:
             context.load_verify_locations(cadata=der)

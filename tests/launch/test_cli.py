@@ -94,7 +94,9 @@ def test_a_job_for_one_host_on_many(folder: Path, capsys: pytest.CaptureFixture[
 def test_a_certificate_not_yet_received(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "dealer.crt").unlink()
     line = refused(folder, capsys, *PARTY)
-    assert line.startswith("certificate dealer.crt: cannot be read as PEM (") and "`smpc keys new`" in line
+    assert line.strip() == (
+        "certificate dealer.crt: does not exist; get it from its owner, who makes it with `smpc keys new`"
+    )
 
 
 def test_out_is_reused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +116,8 @@ def test_out_cannot_be_made(folder: Path, capsys: pytest.CaptureFixture[str], ou
 
 def test_key_missing_or_anothers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(folder, capsys, *PARTY, "--key", "b.key") == (
-        "key b.key: is no private key (PEM, no password) of the certificate a.crt"
+        "key b.key: is no private key (PEM, no password) of the certificate a.crt; name its key with --key, or make "
+        "both anew with `smpc keys new` and give the others the certificate"
     )
     (folder / "a.key").unlink()
     assert refused(folder, capsys, *PARTY) == "key a.key: does not exist; `smpc keys new` makes one, --key names it"

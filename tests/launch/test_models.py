@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,42 @@ def test_tables_in_their_own_order(tmp_path: Path, capsys: pytest.CaptureFixture
         {"coefficients": [1.0]},
         {"bounds": {"u": [1.0]}},
         {"bounds": [0.0, 1.0]},
+        {"bounds": {"u": [0, 10**400]}},
+        {"coefficients": {"intercept": 1.0, "u": 10**400}},
+        {"label": "y\n1"},
+        {"label": "\x1b[2J"},
+        {"label": 3},
+        {"coefficients": {"intercept": 1.0, "u\n": 1.0}},
+        {"categories": {"u": ["a", "b"]}},  # one column of a table cannot be both
     ],
 )
 def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"model.json: is not the model.json of a linear or logistic model; "):
         ReleasedModel.load(written(tmp_path, **change))
+
+
+def test_a_label_with_a_comma_is_one_column_of_the_predictions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("u,v\n0,1\n")
+    assert main(["predict", str(written(tmp_path, label='a,"b')), str(tmp_path / "t.csv")]) == 0
+    assert list(csv.reader(capsys.readouterr().out.splitlines())) == [['a,"b'], ["3.5"]]
+
+
+def test_a_number_called_like_the_reference_value_of_a_text_is_that_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coefficients = {"intercept": 0.0, "a=c": 1.0, "a=b": 10.0}
+    folder = written(tmp_path, coefficients=coefficients, categories={"a": ["b", "c"]})
+    (tmp_path / "t.csv").write_text("a,a=b\nb,0.25\nc,0.5\n")
+    assert main(["predict", str(folder), str(tmp_path / "t.csv")]) == 0
+    assert capsys.readouterr().out == "y\n2.5\n6.0\n"
+
+
+def test_numbers_that_no_table_has_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text("u,v\n0,1\n1e308,1\n")
+    assert main(["predict", str(written(tmp_path)), str(tmp_path / "t.csv")]) == 1
+    assert capsys.readouterr().err.endswith("t.csv: u is beyond 1e+100 in data row 2; correct it\n")
 
 
 def test_deep_brackets_are_no_model(tmp_path: Path) -> None:

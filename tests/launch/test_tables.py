@@ -28,6 +28,7 @@ from protocols.schema import Column
 
 U, V = Column("u", 0, 10), Column("v", -5, 5)
 HEADER = "id,u,v\n"
+WIDE = "id," + "u" * 300_000 + "\n1,1\n"
 FAR = "".join(f"{i},1,1\n" for i in range(300_000))  # more than two blocks of a file
 
 
@@ -238,6 +239,8 @@ def test_a_bad_row_in_a_later_block_is_named(tmp_path: Path, row: str, problem: 
         ("id,\x1b[2J\n1,1\n", "column 'u' is missing; the table has 'id', '\\x1b[2J'"),
         (",".join(map(str, range(20))) + "\n", "column 'id' is missing; the table has '0', '1', '2', '3', '4', '5', "
          "'6', '7', '8', '9' and 10 more"),
+        ("my table\nid,u,v\n1,1,1\n", "line 2 has 3 values, the first line 1; the first line must be the column names"),
+        pytest.param(WIDE, "the first line, of column names, is longer than 262144 bytes", id="wide"),
         (HEADER + "1,1,1\n2,1\n", "line 3 has 2 values, the first line 3; commas separate them"),
         (HEADER + "1,1,1,1\n2,1,1\n", "line 2 has 4 values, the first line 3; commas separate them"),
         (HEADER + '1,"1,2\n2,3,4\n', "line 2 has 2 values, the first line 3; commas separate them"),
@@ -335,8 +338,8 @@ HOLDS = "a column of numbers is needed"
         (pa.array([decimal.Decimal(10) ** 30] * 3), "u is outside its bounds [0, 10] in 3 rows"),
         (pa.array([[1], [2], [3]]), f"u holds list<element: int64>; {HOLDS}"),
         (pa.array([{"x": 1}] * 3), f"u holds struct<x: int64>; {HOLDS}"),
-        (pa.array([datetime.date(2020, 1, 1)] * 3), f"u holds date32[day]; {HOLDS}"),
-        (pa.array([datetime.datetime(2020, 1, 1)] * 3), f"u holds timestamp[us]; {HOLDS}"),
+        (pa.array([datetime.date(2020, 1, 1)] * 3), f"u holds date32[day]; {HOLDS}: make a date days or years"),
+        (pa.array([datetime.datetime(2020, 1, 1)] * 3), f"u holds timestamp[us]; {HOLDS}: make a date days or years"),
         (pa.array([b"1", b"2", b"\xff"]), f"u holds binary; {HOLDS}"),
         (pa.array(["1", "x", "3"]), "u has the text 'x' in data row 2; a number is needed"),
     ],

@@ -85,6 +85,13 @@ def test_labels_that_are_no_two_classes(tmp_path: Path, labels: tuple[float, flo
         report(folder, path)
 
 
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    for loss in ("linear", "logistic"):
+        folder = write_results(tmp_path / loss, model={"loss": loss})
+        with pytest.raises(InputError, match=r"\.csv: has no rows to compare the model with$"):
+            report(folder, table(tmp_path, []))
+
+
 def test_a_table_without_a_column_or_a_run_without_model(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "run")
     with pytest.raises(InputError, match="column 'y' is missing"):

@@ -14,6 +14,7 @@ from mechanisms.laws import discrete_laplace_law, law_p_value
 from mechanisms.moments import Moments
 from mechanisms.randomness import SecureRandom
 from protocols.functional import protocol as functional
+from protocols.functional.options import Options
 from protocols.functional.plan import NOISE_ORDERS, Plan
 from protocols.functional.protocol import fit
 from protocols.functional.quadratic import Coefficients
@@ -130,6 +131,18 @@ def test_overflow_is_found_before_anything_runs_and_names_what_fits() -> None:
     of = schema(10**6, {"ann": 1, "bob": 1}, "bob")
     with pytest.raises(InputError, match=r"fraction_bits = 28.*fraction_bits = \d+ fits"):
         Plan.make(of, epsilon=ONE, bits=28)
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(10**8, 1), (10**9, Fraction(1, 10)), (1000, 10**10), (10**9, 10**15)])
+def test_large_jobs_and_epsilons_find_bits_that_fit(rows: int, epsilon: Fraction | int) -> None:
+    plan = Plan.make(schema(rows, {"ann": 2, "bob": 2}, "bob"), epsilon=Fraction(epsilon))
+    assert plan.bits > 1
+
+
+def test_gaussian_noise_has_a_largest_epsilon() -> None:
+    options = Options(mechanism="gaussian", delta=Fraction(1, 10**6))
+    with pytest.raises(InputError, match=r"^epsilon = 1001: is above 1000, the most for Gaussian noise; lower it$"):
+        Plan.make(schema(50, {"ann": 2, "bob": 2}, "bob"), epsilon=Fraction(1001), options=options)
 
 
 def test_unknown_order_is_refused() -> None:

@@ -67,8 +67,8 @@ def _own_code(failure: str) -> Iterator[None]:
     except InputError:
         raise
     except (Exception, SystemExit, GeneratorExit) as error:
-        told = (str(error).splitlines() or [""])[0][:200]
-        raise InputError(f"{failure} ({type(error).__name__}: {told})") from None
+        told = [type(error).__name__, *str(error).splitlines()[:1]]
+        raise InputError(f"{failure} ({': '.join(told)[:200]})") from None
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 
 from mechanisms.guarantee import Guarantee
 from smpc.cost import CostReport
+from smpc.engine import public_json
 from smpc.errors import InputError
 from smpc.transcript import Transcript
 
@@ -58,14 +58,15 @@ def _read(path: Path, parse: Callable[[str], T]) -> T | None:
 
 
 def _model(text: str) -> Mapping[str, Any]:
-    model = json.loads(text)
+    model = public_json.read(text.encode())
     if not isinstance(model, dict) or not model:
         raise ValueError
     return model
 
 
 def _costs(text: str) -> Mapping[str, CostReport]:
-    reports = {str(name): CostReport(**report) for name, report in json.loads(text)["participants"].items()}
+    found: Any = public_json.read(text.encode())
+    reports = {str(name): CostReport(**report) for name, report in found["participants"].items()}
     for report in reports.values():
         counts = [report.handshake_bytes, report.bytes_sent, report.messages_sent, report.predicted, report.counted]
         if report.predicted.keys() != report.counted.keys():

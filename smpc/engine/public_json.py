@@ -1,4 +1,4 @@
-"""Public values as JSON text between participants: bounded in length and depth, every number finite."""
+"""Public values as JSON text between participants: bounded in length and depth, every number finite, none huge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _PIECE = re.compile(r'\\.|["\[\]{}]', re.DOTALL)  # an escaped character, a quot
 
 
 def encode(value: object, *, what: str) -> Array:
-    """The bytes of a value's text. Raises InputError, which names `what`, if it is longer than a peer would read."""
+    """The bytes of a value's text, its whole numbers within 64 bits. Raises InputError if a peer would not read it all.
+
+    `what` names it in the error.
+    """
     text = json.dumps(value, sort_keys=True).encode()
     if len(text) > MAX_BYTES:
         raise InputError(f"'{what}' takes {len(text)} bytes, at most {MAX_BYTES}; use fewer or shorter column names")
@@ -39,7 +42,7 @@ def read(data: bytes) -> object:
     if _depth(text) > _DEEPEST:
         raise ValueError
     try:
-        value: object = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        value: object = json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
     except RecursionError:
         raise ValueError from None
     return value
@@ -85,5 +88,12 @@ def _depth(text: str) -> int:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
         raise ValueError
     return value

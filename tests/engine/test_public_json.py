@@ -17,8 +17,9 @@ from smpc.engine.public_json import MAX_BYTES, decode, encode
 from smpc.errors import InputError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
+whole = st.integers(-(2**63), 2**63 - 1)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none() | st.booleans() | whole | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=20,
 )
@@ -58,6 +59,9 @@ def test_anything_else_is_a_value_error(text: bytes) -> None:
         b"NaN",
         b"[-Infinity]",
         b'{"rows": 1e999}',
+        b'{"rows": 9223372036854775808}',
+        b"[-9223372036854775809]",
+        b"1" * 10_000,
         b"[" * 65 + b"]" * 65,
         b"[" * (1 << 19) + b"]" * (1 << 19),
         b'{"a":' * 100_000,

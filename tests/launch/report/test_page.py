@@ -223,6 +223,8 @@ def test_colours_can_be_told_from_paper(usual: str) -> None:
         ("cost.json", '{"participants": {"a": {"party": "a", "predicted": {"x": 1}}}}'),
         ("cost.json", '{"participants": {"a": {"party": "a", "bytes_sent": {"b": "1"}}}}'),
         ("cost.json", '{"participants": [1]}'),
+        ("model.json", '{"rows": %s}' % ("1" * 400)),
+        ("cost.json", '{"participants": {"a": {"party": "a", "rounds": %s}}}' % ("1" * 400)),
         ("transcript.jsonl", '{"verb": "x"}'),
         ("transcript.jsonl", '{"verb": 1, "sender": "a", "receiver": "b", "message": "m", "shape": [1], "noise": []}'),
         (

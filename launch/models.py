@@ -1,4 +1,4 @@
-"""Released models, read back from model.json: scores of a table, and scikit-learn estimators."""
+"""Released models, read back from model.json: what they say of a table, and scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from launch.jobfile.fields import MAX_NAME, is_plain
 from launch.jobfile.parties import INTERCEPT
 from launch.tables.table import read_columns
+from launch.voted_model import VOTED, VotedModel
 from protocols.schema import Floats
 from smpc.engine import public_json
 from smpc.errors import InputError
@@ -41,33 +42,31 @@ class ReleasedModel:
     @classmethod
     def load(cls, path: Path) -> ReleasedModel:
         """From a result folder or its model.json. Raises InputError for anything else."""
-        file = path / "model.json" if path.is_dir() else path
-        try:
-            about: Any = public_json.read(file.read_bytes())
-            values = {str(name): float(value) for name, value in about["coefficients"].items()}
-            intercept = values.pop(INTERCEPT)
-            finite = all(map(math.isfinite, (intercept, *values.values())))
-            categories = {str(name): tuple(map(str, texts)) for name, texts in about.get("categories", {}).items()}
-            weights = np.array(list(values.values()))
-            bounds = {str(name): (float(low), float(high)) for name, (low, high) in about.get("bounds", {}).items()}
-            label = about["label"]
-            plain = all(is_plain(name, MAX_NAME) for name in (label, *categories)) and all(map(str.isprintable, values))
-            if (
-                about["loss"] not in _LOSSES
-                or not values
-                or not finite
-                or not plain
-                or not categories.keys().isdisjoint(values)
-            ):
-                raise ValueError
-            return cls(about["loss"], label, tuple(values), weights, intercept, categories, bounds)
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
-        except (ValueError, OverflowError, TypeError, KeyError, AttributeError):
-            raise InputError(
-                f"{file}: is not the model.json of a linear or logistic model; the pages of `ensemble` and `split` say "
-                "how to use theirs"
-            ) from None
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise InputError(f"{path}: is the model of an ensemble, which says classes; use `smpc predict` for it")
+        return model
+
+    @classmethod
+    def of(cls, about: Any) -> ReleasedModel:
+        """From what model.json says. Raises an error of Python's for anything else."""
+        values = {str(name): float(value) for name, value in about["coefficients"].items()}
+        intercept = values.pop(INTERCEPT)
+        finite = all(map(math.isfinite, (intercept, *values.values())))
+        categories = {str(name): tuple(map(str, texts)) for name, texts in about.get("categories", {}).items()}
+        weights = np.array(list(values.values()))
+        bounds = {str(name): (float(low), float(high)) for name, (low, high) in about.get("bounds", {}).items()}
+        label = about["label"]
+        plain = all(is_plain(name, MAX_NAME) for name in (label, *categories)) and all(map(str.isprintable, values))
+        if (
+            about["loss"] not in _LOSSES
+            or not values
+            or not finite
+            or not plain
+            or not categories.keys().isdisjoint(values)
+        ):
+            raise ValueError
+        return cls(about["loss"], label, tuple(values), weights, intercept, categories, bounds)
 
     def predict(self, columns: Floats) -> Floats:
         """For columns of shape (features, rows): the label's value, or the probability that it is 1; shape (rows,)."""
@@ -91,27 +90,45 @@ class ReleasedModel:
         model.n_features_in_ = len(self.names)
         return model
 
-    def outside(self, columns: Floats) -> dict[str, int]:
-        """In how many rows a column is beyond the bounds of the rows that the model was made from, by column."""
-        counts = {
-            name: int(np.count_nonzero((values < self.bounds[name][0]) | (values > self.bounds[name][1])))
-            for name, values in zip(self.names, columns, strict=True)
-            if name in self.bounds
-        }
-        return {name: count for name, count in counts.items() if count}
+    @property
+    def heading(self) -> str:
+        """What the predictions are."""
+        return f"probability of {self.label}" if self.loss == "logistic" else self.label
+
+
+def load_model(path: Path) -> ReleasedModel | VotedModel:
+    """From a result folder or its model.json. Raises InputError for anything else."""
+    file = path / "model.json" if path.is_dir() else path
+    try:
+        about: Any = public_json.read(file.read_bytes())
+        return VotedModel.of(about) if about.get("protocol") == VOTED else ReleasedModel.of(about)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); name model.json or its folder") from None
+    except (ValueError, OverflowError, TypeError, KeyError, AttributeError):
+        raise InputError(
+            f"{file}: is not the model.json of a linear or logistic model; nor of an ensemble, with bounds and classes "
+            "(split learning's networks are files beside it: docs/tutorials/split.md)"
+        ) from None
 
 
 def predict_table(model_path: Path, table: Path) -> tuple[str, list[str]]:
-    """A CSV text: the model's prediction for every row of a CSV or Parquet table, in its order; and warnings."""
-    model = ReleasedModel.load(model_path)
-    heading = f"probability of {model.label}" if model.loss == "logistic" else model.label
+    """A CSV text: what the model says of every row of a CSV or Parquet table, in its order; and warnings."""
+    model = load_model(model_path)
     columns = read_columns(table, model.names, model.categories)
     lines = StringIO()
-    csv.writer(lines, lineterminator="\n").writerow([heading])
-    text = lines.getvalue() + "".join(f"{float(value)!r}\n" for value in model.predict(columns))
-    warnings = [
-        f"{table}: {name} is outside [{model.bounds[name][0]:g}, {model.bounds[name][1]:g}], "
-        f"the bounds of the model's rows, in {count} rows; their predictions are extrapolated"
-        for name, count in model.outside(columns).items()
-    ]
-    return text, warnings
+    said = [model.heading, *model.predict(columns).tolist()]
+    csv.writer(lines, lineterminator="\n").writerows([value] for value in said)
+    return lines.getvalue(), _warnings(table, model, columns)
+
+
+def _warnings(table: Path, model: ReleasedModel | VotedModel, columns: Floats) -> list[str]:
+    """In how many rows a column is beyond the bounds of the rows that the model was made from."""
+    told = []
+    for name, values in zip(model.names, columns, strict=True):
+        low, high = model.bounds.get(name, (-math.inf, math.inf))
+        if count := int(np.count_nonzero((values < low) | (values > high))):
+            told.append(
+                f"{table}: {name} is outside [{low:g}, {high:g}], the bounds of the model's rows, in {count} rows; "
+                "their predictions are extrapolated"
+            )
+    return told

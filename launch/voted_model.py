@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from launch.jobfile.fields import MAX_NAME, is_plain
 from launch.jobfile.parties import INTERCEPT
@@ -14,6 +15,7 @@ from protocols.ensemble import erm
 from protocols.ensemble.auxiliary import bounded_rows
 from protocols.schema import Column, Floats
 
+VOTED = "ensemble"  # what model.json calls the protocol
 FEATURES = "columns scaled to [0, 1] by their bounds, rows longer than 1 shortened to length 1, then (row, 1) / sqrt 2"
 
 
@@ -24,10 +26,12 @@ class VotedModel:
     classes: tuple[str, ...]
     columns: tuple[Column, ...]
     weights: Floats
+    heading: ClassVar[str] = "class"
+    categories: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # columns are numbers
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> VotedModel:
-        """From what model.json says. Raises ValueError, TypeError, KeyError or AttributeError for anything else."""
+        """From what model.json says. Raises an error of Python's for anything else."""
         classes = tuple(about["classes"] if isinstance(about["classes"], list) else ())
         columns = tuple(Column(name, float(low), float(high)) for name, (low, high) in about["bounds"].items())
         weights = np.array([float(about["coefficients"][name]) for name in weight_names(classes, columns)])
@@ -40,10 +44,14 @@ class VotedModel:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
-    def predict(self, table: Floats) -> list[str]:
-        """The class of every row, of a table of shape (columns, rows) in the columns' own units."""
-        rows = bounded_rows(table.T, self.columns)
-        return [self.classes[number] for number in erm.predict(self.weights, rows)]
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        return {column.name: (column.low, column.high) for column in self.columns}
+
+    def predict(self, table: Floats) -> npt.NDArray[np.str_]:
+        """The class of every row, of a table of shape (columns, rows) in the columns' own units; shape (rows,)."""
+        numbers = erm.predict(self.weights, bounded_rows(table.T, self.columns))
+        return np.array(self.classes)[numbers]
 
 
 def weight_names(classes: Sequence[str], columns: Sequence[Column]) -> list[str]:

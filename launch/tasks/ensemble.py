@@ -29,7 +29,7 @@ from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
 from launch.tasks.trial import ROWS, Size, Trial
-from launch.voted_model import FEATURES, rule, weight_names
+from launch.voted_model import FEATURES, VOTED, rule, weight_names
 from protocols.ensemble import paper, statistic
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
@@ -206,7 +206,7 @@ class EnsembleTask(Task):
         names = weight_names(self.classes, self.table.columns)
         about: dict[str, object] = {
             "job": self.job,
-            "protocol": "ensemble",
+            "protocol": VOTED,
             "loss": "ensemble",
             "label": ", ".join(self.classes),
             "rows": plan.auxiliary.count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from launch.cli import main
 from launch.job import load_job
+from launch.models import ReleasedModel, load_model
 from launch.noise_share import noise_of
 from launch.tasks.ensemble import EnsembleTask
 from launch.voted_model import VotedModel
 from mechanisms.guarantee import Guarantee
 from protocols.ensemble.release import EnsembleRelease
 from protocols.ensemble.statistic import StatisticPlan
+from smpc.errors import InputError
 from tests.launch.test_ensemble import SAMPLES, points, write_job
 
 CLASSES = {2: ("down", "up"), 3: ("down", "up", "far, west")}
@@ -67,7 +71,7 @@ def test_the_rule_in_words_is_the_rule(tmp_path: Path) -> None:
     row = np.array([4 / 6, 6 / 12])
     row = np.append(row / max(1, np.linalg.norm(row)), 1) / np.sqrt(2)  # as `features` says
     up = row @ [about["coefficients"][name] for name in ("a", "b", "intercept")] > 0
-    assert VotedModel.of(about).predict(point) == ["up" if up else "down"]
+    assert VotedModel.of(about).predict(point).tolist() == ["up" if up else "down"]
     assert "largest" in model_of(task_of_three(tmp_path))["says"]
 
 
@@ -94,8 +98,34 @@ def task_of_three(folder: Path) -> EnsembleTask:
     ],
 )
 def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        VotedModel.of(model_of(task_of(tmp_path, 2)) | change)
+    (tmp_path / "model.json").write_text(json.dumps(model_of(task_of(tmp_path, 2)) | change))
+    with pytest.raises(
+        InputError, match=r"model\.json: is not the model\.json of a linear .* nor of an ensemble, with b"
+    ):
+        load_model(tmp_path)
+
+
+def test_predictions_are_classes_and_values_beyond_the_bounds_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table has more columns, in another order; a class with a comma is one value of the file."""
+    about = model_of(task_of(tmp_path, 3))
+    (tmp_path / "model.json").write_text(json.dumps(about))
+    columns = 2 * points(200, 8)[0].T
+    (tmp_path / "t.csv").write_text("b,who,a\n" + "".join(f"{b!r},x,{a!r}\n" for a, b in columns.T.tolist()))
+    assert main(["predict", str(tmp_path), str(tmp_path / "t.csv")]) == 0
+    shown = capsys.readouterr()
+    expected = VotedModel.of(about).predict(columns).tolist()
+    assert "far, west" in expected
+    assert [row for (row,) in csv.reader(shown.out.splitlines())] == ["class", *expected]
+    outside = {"a is outside [-3, 3]": abs(columns[0]) > 3, "b is outside [-8, 4]": columns[1] > 4}
+    assert shown.err.splitlines() == [
+        f"smpc: {tmp_path}/t.csv: {told}, the bounds of the model's rows, in {rows.sum()} rows; "
+        "their predictions are extrapolated"
+        for told, rows in outside.items()
+    ]
+    with pytest.raises(InputError, match="is the model of an ensemble, which says classes; use `smpc predict` for it"):
+        ReleasedModel.load(tmp_path)
 
 
 @pytest.mark.parametrize("release", ["statistic", "soft"])

@@ -337,7 +337,10 @@ def _explain(options: argparse.Namespace) -> None:
 
     if options.rows is not None and not 2 <= options.rows <= ROWS.high:
         raise InputError(f"--rows {options.rows}: must be from 2 to {ROWS.high:,}")
-    print(explain(options.job, options.rows))
+    text, refusal = explain(options.job, options.rows)
+    print(text)
+    if refusal is not None:
+        raise refusal
 
 
 def _fit(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from launch.job import Job, load_job
@@ -10,15 +11,21 @@ from launch.jobfile.fields import JobError
 from launch.jobfile.parties import PartySpec
 from launch.tables.files import is_here
 from launch.tasks.own_table import SAME_IDS
+from launch.tasks.task import Prepared
+from mechanisms.ledger import BudgetError
 from smpc.transcript import ALL, DEALER, OTHER_PARTY, PARTY, SERVER, full_table
 
 _WIDTH = 100
 
 
-def explain(path: Path, rows: int | None) -> str:
-    """The text for a job file. Tables that are here are read and checked; `rows` is for where there is none."""
+def explain(path: Path, rows: int | None) -> tuple[str, BudgetError | None]:
+    """The text for a job file, and why a ledger would refuse the run.
+
+    Tables that are here are read and checked; `rows` is for where there is none.
+    """
     job = load_job(path)
-    rows = _count(job, rows)
+    mine = {party.name: job.task.prepare(party.name) for party in _tables(job) if is_here(party.table)}
+    rows = _count(job, mine, rows)
     outlook = job.task.outlook(job.cast, rows)
     size = f"{rows:,} rows, " if rows else ""
     lines = [f"{job.name}: {job.protocol}, {size}{len(job.task.parties)} parties", "", *_who(job), ""]
@@ -36,17 +43,24 @@ def explain(path: Path, rows: int | None) -> str:
     if absent:
         lines += ["", "not checked, for it is not on this machine:"]
         lines += [f"  {party.table} of {party.name}" for party in absent]
-    return "\n".join(lines)
+    return "\n".join(lines), _refusal(mine.values())
+
+
+def _refusal(mine: Iterable[Prepared]) -> BudgetError | None:
+    for prepared in mine:
+        try:
+            prepared.check_budget()
+        except BudgetError as error:
+            return error
+    return None
 
 
 def _tables(job: Job) -> list[PartySpec]:
     return [party for party in job.task.parties if isinstance(party, PartySpec)]
 
 
-def _count(job: Job, rows: int | None) -> int:
+def _count(job: Job, mine: Mapping[str, Prepared], rows: int | None) -> int:
     """The rows of the tables on this machine, each checked as a run checks it; `rows` where there is none."""
-    tables = _tables(job)
-    mine = {party.name: job.task.prepare(party.name) for party in tables if is_here(party.table)}
     found = {name: int(prepared.facts["rows"]) for name, prepared in mine.items()}
     counts = set(found.values()) | ({rows} if rows is not None else set())
     if len(counts) > 1:
@@ -57,7 +71,7 @@ def _count(job: Job, rows: int | None) -> int:
     ids = [prepared.data.ids for prepared in mine.values()]
     if not all(ids[0].equals(other) for other in ids[1:]):
         raise JobError(f"{job.path}: {' and '.join(mine)} do not hold the same ids: {SAME_IDS}")
-    if not counts and tables:
+    if not counts and _tables(job):
         raise JobError(f"{job.path}: no party's table is on this machine; say how many rows with --rows")
     return counts.pop() if counts else 0
 

@@ -66,6 +66,7 @@ def take_part(
     with reserved(out), kept(job.task.leftovers(me)):
         check_excluded(job.path, job.task.parties)
         mine = job.task.prepare(me)
+        mine.check_budget()
         contexts, door = Contexts(identity, endpoints.certificates), listener()
         others = ", ".join(name for name in cast.everyone if name != me)
         progress.say(f"waiting for {others} (up to {job.start_deadline:g} s)")

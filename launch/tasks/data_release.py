@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from launch.jobfile.fields import Fields, JobError
@@ -132,8 +133,9 @@ class ReleaseTask(Task):
         plan = self.plan(table.rows)
         cast = unnamed(self.parties, dealer=self.without_dealer is None)
         self._forecast(cast, plan)  # what is too large to be sent is told before any connection
-        check_affordable(self.parties, me, plan.guarantee(cast), collusion=cast.tolerated)
-        return Prepared(table, {"rows": str(table.rows)})
+        guarantee = plan.guarantee(cast)
+        check_budget = partial(check_affordable, self.parties, me, guarantee, collusion=cast.tolerated)
+        return Prepared(table, {"rows": str(table.rows)}, check_budget)
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         table: Table | None = mine.data

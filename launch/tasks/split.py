@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -156,7 +156,7 @@ class SplitTask(Task):
         from launch.tasks.split_labels import check_labels
         from launch.tasks.split_run import check_checkpoints
 
-        plan = self.plan(table.rows)
+        plan, mine = self.plan(table.rows), Prepared(table, {"rows": str(table.rows)})
         if me != self.label_party and spec.ledger is not None:
             raise InputError(
                 f"ledger of {me}: what f says of its records is sent without noise, which no cap allows; leave the "
@@ -164,7 +164,7 @@ class SplitTask(Task):
             )
         try:
             if me == self.label_party:
-                check_labels(self, plan, table)
+                mine = replace(mine, check_budget=check_labels(self, plan, table))
             check_checkpoints(self, plan, me, table)
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
@@ -174,7 +174,7 @@ class SplitTask(Task):
                 f"{spec.table}: the files kept beside it are named after it{label}, which is too long a name here: "
                 "shorten it"
             ) from None
-        return Prepared(table, {"rows": str(table.rows)})
+        return mine
 
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:
         from launch.tasks.split_run import take_part

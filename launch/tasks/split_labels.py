@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -26,12 +27,11 @@ from protocols.split.train import released_values
 from smpc.ring import Integers
 
 
-def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
-    """Raises, before any connection, InputError for a memo that cannot be used, BudgetError over the ledger's cap."""
-    spec, row = task.spec(plan.labels), plan.guarantee.worst(1)
+def check_labels(task: SplitTask, plan: Plan, table: Table) -> Callable[[], None]:
+    """Raises InputError, before any connection, for a memo that cannot be used. Returns the check of the budget."""
+    spec = task.spec(plan.labels)
     if plan.law is None:
-        check_affordable(task.parties, spec.name, plan.guarantee, collusion=1)
-        return
+        return partial(check_affordable, task.parties, spec.name, plan.guarantee, collusion=1)
     memo, ids = Memo(memo_place(spec, task.label)), _ids(table)
     changed = memo.changed(ids, _labels(table), plan.law)
     if changed:
@@ -47,15 +47,22 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> None:
             "the same people under other ids would cost epsilon again, which no ledger sees",
             file=sys.stderr,
         )
-    if spec.ledger is not None:
-        account = _account(spec, spec.ledger, row, task.job)
-        due = memo.due(ids, plan.law, copies=plan.copies, account=account)
-        try:
-            account.check(*due)
-        except BudgetError as error:
-            if new == len(ids):
-                raise
-            raise BudgetError(f"{error}; the same law and epsilon as before cost nothing") from None
+    return partial(_check_budget, task, plan, memo, ids, again=new < len(ids))
+
+
+def _check_budget(task: SplitTask, plan: Plan, memo: Memo, ids: list[str], *, again: bool) -> None:
+    """`again`: there are draws of these people."""
+    spec = task.spec(plan.labels)
+    if plan.law is None or spec.ledger is None:
+        return
+    account = _account(spec, spec.ledger, plan.guarantee.worst(1), task.job)
+    due = memo.due(ids, plan.law, copies=plan.copies, account=account)
+    try:
+        account.check(*due)
+    except BudgetError as error:
+        if not again:
+            raise
+        raise BudgetError(f"{error}; the same law and epsilon as before cost nothing") from None
 
 
 def released(task: SplitTask, plan: Plan, table: Table) -> Integers:

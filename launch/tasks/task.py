@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,10 +35,14 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a participant has before it connects: its own data, and the public facts that these add to the job's."""
+    """What a participant has before it connects: its own data, and the public facts that these add to the job's.
+
+    `check_budget` raises BudgetError for a release that the participant's ledger would refuse.
+    """
 
     data: Any = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    check_budget: Callable[[], None] = lambda: None
 
 
 class Task(ABC):
@@ -78,7 +82,10 @@ class Task(ABC):
 
     @abstractmethod
     def prepare(self, me: str) -> Prepared:
-        """Read and check a participant's own data: faults are told on its terminal before any connection."""
+        """Read and check a participant's own data: faults are told on its terminal before any connection.
+
+        The ledger is not asked yet.
+        """
 
     @abstractmethod
     def run(self, cast: Cast, network: Network, agreement: Agreement, mine: Prepared) -> dict[str, str | bytes]:

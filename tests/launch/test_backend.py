@@ -125,7 +125,7 @@ def test_bits_are_chosen_so_that_sums_can_be_decrypted(tmp_path: Path, rows: int
 
 @pytest.mark.parametrize("mode", ["pair", "threshold", "linear"])
 def test_explain_shows_the_modes_messages(tmp_path: Path, mode: str) -> None:
-    text = explain(write_job(tmp_path, bgn_job(mode=mode)), 100)
+    text = explain(write_job(tmp_path, bgn_job(mode=mode)), 100)[0]
     for route, message in table(Keys(mode).table):
         assert re.search(rf"{route} +{message}", text), message
     assert "dealer    nobody" in text and "SXDH" in text

@@ -19,7 +19,7 @@ from tests.launch.jobs import valid_job, write_job
 def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     code = main(["explain", *arguments])
     captured = capsys.readouterr()
-    return code, captured.out or captured.err
+    return code, captured.out + captured.err
 
 
 @pytest.mark.parametrize("noise", ["shares", "joint", "paper"])
@@ -62,7 +62,17 @@ def test_rows_are_counted_in_a_table_that_is_here(tmp_path: Path, capsys: pytest
     assert "job.toml: a and b do not hold the same ids: keep the same people" in explained(capsys, str(path))[1]
     (tmp_path / "a.csv").write_text("person,u,v\n" + "".join(f"\u00a0{i} \u202f,1,1\n" for i in range(123)))
     assert explained(capsys, str(path))[0] == 0  # blanks around ids, no-break ones too, are cut off
-    assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be at least 2\n")
+    assert explained(capsys, str(path), "--rows", "1") == (1, "smpc: --rows 1: must be from 2 to 1,000,000,000\n")
+
+
+def test_who_asks_about_a_budget_reads_what_it_is_for_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = valid_job()
+    job["party"][1]["ledger"] = "b.ledger"
+    path = write_job(tmp_path, job)
+    (tmp_path / "b.csv").write_text("person,w,y\n" + "".join(f"{i},1,1\n" for i in range(123)))
+    code, text = explained(capsys, str(path))
+    assert code == 1 and "123 rows, 2 parties" in text and "bytes that will be sent" in text
+    assert text.splitlines()[-1].startswith("smpc: b: no cap for one record in b.ledger; set one with `smpc ledger cap")
 
 
 def test_a_row_may_go_on_in_the_next_line() -> None:

@@ -238,7 +238,7 @@ def test_a_list_that_cannot_be_written_leaves_the_error_and_says_so(
     assert said.endswith("job.excluded: cannot be written (Is a directory); keep b out of later jobs\n")
     (tmp_path / "job.excluded").rmdir()
     failed_toss(path, [Endpoint("b", None, tmp_path / "gone.crt")], "b")
-    assert "gone.crt: cannot be read" in (said := capsys.readouterr().err) and "keep b out of later jobs" in said
+    assert "gone.crt: does not exist" in (said := capsys.readouterr().err) and "keep b out of later jobs" in said
 
 
 def test_another_name_on_the_same_certificate_does_not_help(tmp_path: Path) -> None:

@@ -68,10 +68,10 @@ def test_a_job_has_two_parties_and_nobody_else(tmp_path: Path) -> None:
 
 
 def test_explain_tells_steps_guarantee_and_bytes(tmp_path: Path) -> None:
-    text = explain(write_job(tmp_path, split_job()), 1000)
+    text, _ = explain(write_job(tmp_path, split_job()), 1000)
     assert "P_L -> P_N  gradients" in text and "P_N       a" in text and "change one label  1 " in text
     assert "server" not in text and "dealer" not in text
-    once = explain(write_job(tmp_path, {**split_job(), "job": {**split_job()["job"], "one_shot": True}}), 1000)
+    once, _ = explain(write_job(tmp_path, {**split_job(), "job": {**split_job()["job"], "one_shot": True}}), 1000)
     assert "perturbed labels" in once and "gradients" not in once
 
 
@@ -268,20 +268,20 @@ def test_a_ledger_that_moves_with_its_table_is_the_same_and_a_new_one_in_its_pla
 def test_a_job_over_the_cap_is_refused_before_any_connection_and_draws_nothing(tmp_path: Path, coupling: str) -> None:
     write_tables(tmp_path)
     with pytest.raises(BudgetError, match="no cap for one label"):
-        task_of(tmp_path, coupling=coupling).prepare("b")
+        task_of(tmp_path, coupling=coupling).prepare("b").check_budget()
     ledger = book(tmp_path, "0.5")
     with pytest.raises(BudgetError, match=r"epsilon cap 0\.5 for one label, 0 spent.* raise the cap$"):
-        task_of(tmp_path, coupling=coupling).prepare("b")
+        task_of(tmp_path, coupling=coupling).prepare("b").check_budget()
     assert task_of(tmp_path, coupling=coupling).prepare("a").facts
     assert not list(tmp_path.glob("*.memo*")) and charged(ledger)[2] == 0
     ledger.cap("visits", "label", 2 if coupling == "independent" else 1)
     released_to(task_of(tmp_path, coupling=coupling))
     ledger.cap("visits", "label", "0.5")
-    assert task_of(tmp_path, coupling=coupling).prepare("b").facts, "the same draws again cost nothing"
+    task_of(tmp_path, coupling=coupling).prepare("b").check_budget()  # the same draws again cost nothing
     with pytest.raises(
         BudgetError, match=r"nothing is left: .* decision; the same law and epsilon as before cost nothing$"
     ):
-        task_of(tmp_path, coupling=coupling, law="discrete").prepare("b")
+        task_of(tmp_path, coupling=coupling, law="discrete").prepare("b").check_budget()
 
 
 def test_names_that_leave_no_room_for_what_is_kept_beside_the_table_are_told(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_unprotected_labels_are_refused_by_a_ledger_before_any_connection(tmp_pa
     job["job"] = {"name": "test", "protocol": "split", "unprotected": True}
     job["party"][1] |= {"ledger": "b.ledger", "data_set": "visits"}
     with pytest.raises(BudgetError, match="is infinite"):
-        load_job(write_job(tmp_path, job)).task.prepare("b")
+        load_job(write_job(tmp_path, job)).task.prepare("b").check_budget()
 
 
 def test_a_delta_is_charged_where_epsilon_does_not_grow(tmp_path: Path) -> None:

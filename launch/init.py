@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launch.jobfile.endpoints import NAME, NAME_RULE
+from launch.jobfile.fields import MAX_NAME, is_plain, shown
 from launch.outputs import write_new
 from launch.tables.files import check_columns, column_names
 from mechanisms import validate
@@ -40,6 +41,7 @@ name = "dealer"
 # address = "host:7001"
 # certificate = "dealer.crt"
 """
+_OTHERS = ("server", "dealer")
 _REPAIRS = {"linear": "posterior", "logistic": "rescaled"}
 _PARTY = """
 [[party]]
@@ -86,8 +88,13 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
     for number, (name, table) in enumerate(tables.items()):
         if not NAME.fullmatch(name):
             raise InputError(f"--party {name}={table}: a name has {NAME_RULE}")
-        check_columns(Path(table), [identifier, *([column] if name == holder else [])])
+        if name in _OTHERS:
+            raise InputError(f"--party {name}={table}: the job's {name} has this name; take another")
         names = column_names(Path(table))
+        odd = next((feature for feature in names if not is_plain(feature, MAX_NAME)), None)
+        if odd is not None:
+            raise InputError(f"{table}: the column {shown(odd)} needs a name of 1 to {MAX_NAME} printable characters")
+        check_columns(Path(table), [identifier, *([column] if name == holder else []), *names])
         text += _PARTY.format(
             name=_quoted(name),
             table=_quoted(_relative(Path(table), path)),
@@ -122,4 +129,4 @@ def _relative(table: Path, job: Path) -> str:
 
 def _quoted(text: str) -> str:
     """A TOML string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")  # in the name of a file, say

@@ -96,6 +96,28 @@ def test_what_cannot_be_used_is_one_line(folder: Path, capsys: pytest.CaptureFix
         assert not job.exists()
 
 
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        ("person,age,age", "column 'age' appears twice; "),
+        ("person,age,", "the column '' needs a name of 1 to 64 printable characters"),
+        ("person,\x1b[2J", r"the column '\x1b[2J' needs a name"),
+        (f"person,{'x' * 65}", "needs a name of 1 to 64 printable characters"),
+    ],
+)
+def test_names_that_no_job_takes(folder: Path, capsys: pytest.CaptureFixture[str], header: str, wanted: str) -> None:
+    (folder / "a.csv").write_text(f"{header}\n")
+    assert init(folder) == 1
+    assert wanted in capsys.readouterr().err and not (folder / "job.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["server", "dealer"])
+def test_a_party_called_as_another_participant(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    tables = ["--party", f"{name}={folder / 'a.csv'}", "--party", f"bob={folder / 'b.csv'}"]
+    assert main(["init", str(folder / "job.toml"), *tables, "--label", "bob.ill", "--id", "person"]) == 1
+    assert f"the job's {name} has this name; take another" in capsys.readouterr().err
+
+
 def test_a_file_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "job.toml").write_text("mine")
     assert init(folder) == 1 and (folder / "job.toml").read_text() == "mine"
@@ -121,7 +143,7 @@ def test_an_epsilon_that_no_job_takes(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_names_of_any_script(folder: Path) -> None:
-    (folder / "a.csv").write_text("person,age \U0001f600,\u00fcber\u007f\n1,2,3\n2,3,4\n")
+    (folder / "a.csv").write_text("person,age \U0001f600,\u00fcber\n1,2,3\n2,3,4\n")
     assert init(folder) == 0
     text = (folder / "job.toml").read_text()
     assert "\U0001f600" in text and "\u007f" not in text

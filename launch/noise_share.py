@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from protocols.data_release.mixing_rows import EXPLAINED
+
 _Verdicts = tuple[tuple[float, str], ...]
 TOO_MUCH = 0.03
 _SPREAD = "common values and columns whose values spread over their bounds"
@@ -23,6 +25,7 @@ _OF_VOTES: _Verdicts = (
     (TOO_MUCH_IN_VOTES, "it costs accuracy, near 0.1 about half of what votes without noise would teach"),
     (math.inf, "the classifier may be no better than a guess; take more voters, fewer columns or a larger epsilon"),
 )
+TOO_LITTLE = 0.1
 
 
 def noise_line(deviation: float, rows: int) -> str:
@@ -37,11 +40,23 @@ def votes_line(share: float, classes: int) -> str:
     return f"noise: {share:.2g} of the largest length that the votes' statistic can have: {verdict}"
 
 
+def released_rows_line(explained: float) -> str:
+    """One line: `explained` as `ReleasePlan.explained` has it."""
+    verdict = ": next to nothing; take more rows, fewer columns or a larger epsilon" if explained < TOO_LITTLE else ""
+    return (
+        f"noise: where the features could explain {100 * float(EXPLAINED):.0f} % of the label, a model of the released "
+        f"rows explains about {100 * explained:.0f} % (less where values do not spread over their bounds){verdict}"
+    )
+
+
 def noise_of(model: Mapping[str, Any]) -> tuple[str, bool] | None:
     """The line of what model.json says, and whether it is too much; None where it says nothing of noise."""
     deviation, rows = model.get("noise_standard_deviation"), model.get("rows")
     if isinstance(deviation, float) and isinstance(rows, int) and rows > 0:
         return noise_line(deviation, rows), deviation / rows > TOO_MUCH
+    explained = model.get("expected_explained")
+    if isinstance(explained, float):
+        return released_rows_line(explained), explained < TOO_LITTLE
     share, classes = model.get("noise_share"), model.get("classes")
     if isinstance(share, float) and isinstance(classes, list) and classes:
         return votes_line(share, len(classes)), _in_two_classes(share, len(classes)) > TOO_MUCH_IN_VOTES

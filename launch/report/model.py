@@ -13,7 +13,7 @@ from launch.report.results import Results
 from launch.report.words import listing
 
 # Keys that are told in words.
-_TOLD = ("job", "protocol", "loss", "label", "rows", "coefficients", "indefinite", "noise_share")
+_TOLD = ("job", "protocol", "loss", "label", "rows", "coefficients", "indefinite", "noise_share", "expected_explained")
 _UNITS = "Columns have different units: a longer bar is not a stronger one."
 _CAPTIONS = {
     "linear": f"What one unit of a column adds to the prediction. {_UNITS}",

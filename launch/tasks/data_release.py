@@ -11,7 +11,7 @@ from pathlib import Path
 from launch.jobfile.fields import Fields, JobError
 from launch.jobfile.options import read_delta, read_epsilon
 from launch.jobfile.parties import PartySpec, column_facts, features_of, read_label, read_parties
-from launch.noise_share import noise_line
+from launch.noise_share import noise_of
 from launch.outputs import cost_json, model_json
 from launch.tables.table import Table
 from launch.tasks.counted import counted_run
@@ -154,10 +154,9 @@ class ReleaseTask(Task):
             "label": self.label.name,
             "method": self.method,
             "released_rows": plan.rows if isinstance(plan, ReleasePlan) else 1 + sum(plan.schema.widths.values()),
+            **_noise(plan),
             "indefinite": done.model.indefinite,
         }
-        if isinstance(plan, Plan):
-            about["noise_standard_deviation"] = plan.noise_deviation
         files: dict[str, str | bytes] = {
             "model.json": model_json(done.model, about),
             "guarantee.json": done.model.guarantee.to_json() + "\n",
@@ -171,8 +170,8 @@ class ReleaseTask(Task):
     def outlook(self, cast: Cast, rows: int) -> Outlook:
         plan = self.plan(rows)
         table = data_release.script(self.method).__doc__ or ""
-        noise = noise_line(plan.noise_deviation, rows) if isinstance(plan, Plan) else ""
-        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan), noise=noise)
+        line, _ = noise_of({"rows": rows, **_noise(plan)}) or ("", False)
+        return Outlook(table, plan.guarantee(cast), self._forecast(cast, plan), noise=line)
 
     def trial(self, sizes: Mapping[str, int], backend: str) -> Trial:
         from launch.tasks.release_trial import ReleaseTrial
@@ -183,6 +182,13 @@ class ReleaseTask(Task):
         forecast = Forecast(cast)
         data_release.release(forecast, held_tables(self.parties, "", None), plan, "")
         return forecast
+
+
+def _noise(plan: ReleasePlan | Plan) -> dict[str, float]:
+    """What model.json says of the noise, for `noise_of`."""
+    if isinstance(plan, ReleasePlan) and plan.method == "rmgm":
+        return {"expected_explained": plan.explained}
+    return {"noise_standard_deviation": plan.noise_deviation}
 
 
 def _rows(job: Fields) -> int | str:

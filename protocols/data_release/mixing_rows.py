@@ -31,6 +31,7 @@ from mechanisms import validate
 from smpc.errors import InputError
 
 RULES = ("balanced", "printed", "official", "theorem")
+EXPLAINED = Fraction(1, 2)  # of the label's variance, by the features: a guess
 _UNIFORM = 12  # variance of a uniform number: range squared by this
 _STEP = 150  # candidates for k are this fine: 1/150 apart
 _NEARLY = Fraction(11, 10)
@@ -68,6 +69,6 @@ def _candidates(least: int, most: int) -> Iterator[int]:
 def expected_error(k: int, n: int, d: int, noise: Fraction) -> Fraction:
     """The error above in units of the label's variance, for a k > d + 1."""
     relative = k * noise * _UNIFORM / n
-    shrinking = (relative / (1 + relative)) ** 2 / 2
-    unexplained = relative / (1 + relative) / 2 + Fraction(1, 2) + relative
+    shrinking = (relative / (1 + relative)) ** 2 * EXPLAINED
+    unexplained = relative / (1 + relative) * EXPLAINED + 1 - EXPLAINED + relative
     return shrinking + d * unexplained / ((k - d - 1) * (1 + relative))

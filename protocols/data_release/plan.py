@@ -15,7 +15,7 @@ from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.gaussian_privacy import GaussianLoss
 from mechanisms.guarantee import Guarantee
 from mechanisms.sensitivity import signed_sums, sums
-from protocols.data_release.mixing_rows import mixing_rows
+from protocols.data_release.mixing_rows import EXPLAINED, expected_error, mixing_rows
 from protocols.schema import Column, Floats, Schema, scaled
 from smpc import fixedpoint
 from smpc.cast import Cast
@@ -106,6 +106,33 @@ class ReleasePlan:
     def noise_variance(self, party: str) -> float:
         """Of each released number of `party`."""
         return (self.mechanisms[party].standard_deviation / self.unit) ** 2
+
+    def _noise_in_ranges(self) -> dict[str, float]:
+        """The same in units of the party's squared range."""
+        ends = {party: RANGES[self.ranges[party]] for party in self.mechanisms}
+        return {party: self.noise_variance(party) / (high - low) ** 2 for party, (low, high) in ends.items()}
+
+    @property
+    def explained(self) -> float:
+        """Of mixed rows: what share of the label's variance least squares is expected to explain, of EXPLAINED that the
+        features could (`mixing_rows`: of columns that are uniform on their bounds)."""
+        features = self.schema.features
+        if self.rows <= sum(map(len, features.values())) + 1:
+            return 0.0  # fewer rows than weights
+        noise = self._noise_in_ranges()
+        noises = [Fraction(noise[party]) for party, columns in features.items() for _ in columns]
+        error = expected_error(self.rows, self.schema.rows, len(noises), sum(noises, Fraction(0)) / len(noises))
+        return max(0.0, float(EXPLAINED - error))
+
+    @property
+    def noise_deviation(self) -> float:
+        """Of `dgm`: the standard deviation that noise gives a de-biased sum of products of two columns (the largest).
+
+        Columns are scaled to [-1, 1], as in `Plan` of the functional mechanism: with v the noise's variance then, each
+        of n products gets at most 2 v from noise times values, and v^2 from noise times noise.
+        """
+        variance = 4 * max(self._noise_in_ranges().values())
+        return math.sqrt(self.schema.rows * (2 * variance + variance**2))
 
     def loss(self, party: str) -> GaussianLoss:
         """What the release of `party` tells of one record's columns there."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from launch.noise_share import noise_line, noise_of, votes_line
+from launch.noise_share import noise_line, noise_of, released_rows_line, votes_line
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,20 @@ def test_votes(share: float, classes: int, verdict: str, too_much: bool) -> None
     line = votes_line(share, classes)
     assert line.startswith(f"noise: {share:.2g} of the largest length that the votes' statistic can have: {verdict}")
     assert noise_of({"noise_share": share, "classes": ["c"] * classes, "rows": 60}) == (line, too_much)
+
+
+@pytest.mark.parametrize(
+    ("explained", "wanted", "too_much"),
+    [
+        (0.42, "explains about 42 % (less where values do not spread over their bounds)", False),
+        (0.0, "explains about 0 % (less where values do not spread over their bounds): next to nothing; take", True),
+    ],
+)
+def test_released_rows(explained: float, wanted: str, too_much: bool) -> None:
+    line = released_rows_line(explained)
+    assert line.startswith("noise: where the features could explain 50 % of the label, a model of the released rows ")
+    assert wanted in line and ("next to nothing" in line) == too_much
+    assert noise_of({"expected_explained": explained, "rows": 5}) == (line, too_much)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from mechanisms.guarantee import INFINITE
 from mechanisms.neighbours import ReplaceRecord
 from protocols.data_release.mixing_rows import RULES, expected_error, mixing_rows
 from protocols.data_release.plan import BITS, RANGES, ReleasePlan, _l2_squared
+from protocols.data_release.protocol import release
 from protocols.schema import Column, Schema
-from smpc import Cast, InputError
+from smpc import Cast, ClearSession, Held, InputError
 
 DELTA = Fraction(1, 10**5)
 ONE = Fraction(1)
@@ -265,3 +266,51 @@ def test_values_outside_their_bounds_are_refused(value: float) -> None:
         plan.prepare("a", np.array([[10.0, value, 30.0]]))
     with pytest.raises(InputError, match="a: table of shape"):
         plan.prepare("a", np.zeros((1, 2)))
+
+
+# what noise will do
+
+
+@pytest.mark.parametrize("coding", ["signed", "unit"])
+def test_a_model_of_mixed_rows_explains_what_the_plan_expects(coding: str) -> None:
+    """Uniform columns that explain half of the label, as the forecast supposes, through the protocol itself."""
+    n, rng = 3000, np.random.default_rng(2)
+    features = {"p": (Column("a", 0, 1), Column("b", 0, 10)), "q": (Column("c", -1, 1),)}
+    plan = ReleasePlan.make(Schema(n, features, "q", Column("y", 0, 1)), epsilon=10 * ONE, delta=DELTA, ranges=coding)
+    slopes = np.array([1, 0.1, -0.5]) * math.sqrt(1 / 6)  # of variance 1/24, a half of a uniform label's
+
+    def line(x: np.ndarray) -> np.ndarray:
+        return np.asarray(0.5 + slopes @ (x - [[0.5], [5], [0]]))
+
+    def draw() -> np.ndarray:
+        return rng.uniform([[0.0], [0.0], [-1.0]], [[1.0], [10.0], [1.0]], (3, n))
+
+    found, new = [], draw()
+    for _ in range(9):
+        x = draw()
+        y = np.clip(line(x) + rng.normal(size=n) * math.sqrt(1 / 24), 0, 1)
+        tables = {"p": Held("p", x[:2]), "q": Held("q", np.vstack([x[2:], y]))}
+        values = release(ClearSession(Cast(("p", "q"))), tables, plan, "run").model.values
+        found.append(0.5 - 12 * np.mean((values[0] + values[1:] @ new - line(new)) ** 2))
+    assert 0.3 < plan.explained < 0.5
+    assert np.median(found) == pytest.approx(plan.explained, abs=0.06)
+
+
+def test_less_is_expected_of_less_and_nothing_of_fewer_rows_than_weights() -> None:
+    explained = [
+        ReleasePlan.make(six_parties(n), epsilon=epsilon * ONE, delta=DELTA).explained
+        for n, epsilon in ((10**4, 1), (10**5, 1), (10**5, 10))
+    ]
+    assert explained == sorted(explained) and explained[0] < 0.1 < 0.3 < explained[-1]
+    assert ReleasePlan.make(six_parties(10**5), epsilon=10 * ONE, delta=DELTA, rows=12).explained == 0
+
+
+@pytest.mark.parametrize("coding", ["signed", "unit"])
+def test_noise_of_records_is_that_of_their_products(coding: str) -> None:
+    """Of two columns at their bounds, scaled to [-1, 1]: the de-biased sum of their products."""
+    n, rng = 400, np.random.default_rng(3)
+    plan = ReleasePlan.make(six_parties(n), epsilon=ONE, delta=DELTA, method="dgm", ranges=coding)
+    low, high = RANGES[coding]
+    deviation = math.sqrt(plan.noise_variance("p0")) * 2 / (high - low)
+    a, b = (np.sign(rng.normal(size=(2_000, n))) + rng.normal(size=(2_000, n)) * deviation for _ in range(2))
+    assert plan.noise_deviation == pytest.approx((a * b).sum(axis=1).std(), rel=0.1)

@@ -42,7 +42,7 @@ from smpc.values import Held, Shared
 LABELS = ("soft", "majority")
 CONSTANTS = ("tight", "paper")
 PRIVATE_AUXILIARY = (
-    "who was counted is public; the party replaced is a counted voter with one auxiliary sample at most, which the "
+    "who was counted is public; who is replaced is a counted voter with one auxiliary sample at most, which the "
     "other voters and the solver know"
 )
 

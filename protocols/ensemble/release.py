@@ -13,7 +13,7 @@ from protocols.ensemble import erm
 from protocols.schema import Floats
 from smpc.ballots.envelope import Reason
 
-PUBLIC = "the auxiliary samples and who was counted are public; the party replaced is a counted voter"
+PUBLIC = "the auxiliary samples and who was counted are public; who is replaced is a counted voter"
 
 
 @dataclass(frozen=True)

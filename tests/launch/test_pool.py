@@ -85,3 +85,18 @@ def test_a_stopped_participant_does_not_stop_the_pool() -> None:
     lines = str(caught.value).splitlines()
     assert lines[0] == "p0: the process does not answer"
     assert any("p0 is silent for 2 s" in line for line in lines[1:])
+
+
+def whoami(s: CryptenSession) -> str:
+    return s.me
+
+
+def test_ctrl_c_is_heard_by_who_asks_alone() -> None:
+    """A terminal sends it to all: the others end when they are told to, at their imports and at their work."""
+    before = signal.getsignal(signal.SIGINT)
+    with Pool(cast_of(2)) as pool:
+        assert signal.getsignal(signal.SIGINT) is before
+        for _ in range(2):
+            for process in pool.processes.values():
+                os.kill(process.pid, signal.SIGINT)
+            assert pool.run(whoami) == {name: name for name in ("p0", "p1", "server")}

@@ -103,8 +103,6 @@ def _csv_options() -> dict[str, Any]:
 
 
 def _unreadable(path: Path, error: Exception) -> TableError:
-    if isinstance(error, FileNotFoundError):
-        return TableError(f"{path}: does not exist; correct its name")
     reason = printable((str(error).splitlines() or [""])[0])
     if "Empty CSV" in reason and path.stat().st_size > _BLOCK:
         return TableError(f"{path}: the first line, of column names, is longer than {_BLOCK} bytes; shorten the names")

@@ -141,7 +141,8 @@ def test_an_unusable_key_is_one_line(tmp_path: Path, kind: str) -> None:
     wanted = (
         "does not exist; `smpc keys new` makes one, --key names it"
         if kind == "missing"
-        else f"is no private key (PEM, no password) of the certificate {certificate}"
+        else f"is no private key (PEM, no password) of the certificate {certificate}; name its key with --key, or make "
+        "both anew with `smpc keys new` and give the others the certificate"
     )
     assert str(caught.value) == f"key {key}: {wanted}"
 

@@ -110,8 +110,11 @@ def test_five_shells_end_with_the_same_files(finished_shells: Finished) -> None:
         assert len(contents) == 1, name
     for who in EVERYBODY:
         assert sorted(path.name for path in finished_shells.out[who].iterdir()) == (
-            ["cost.json"] if who == "dealer" else FILES
+            ["cost.json"] if who == "dealer" else sorted([*FILES, "report.html"])
         )
+        said = (finished_shells.out[who].parent / "stderr").read_text()
+        guarantee = str(Guarantee.from_json((finished_shells.out["server"] / "guarantee.json").read_text()))
+        assert (guarantee in said) == said.endswith("report: out/report.html\n") == (who != "dealer")
         assert list(read(finished_shells.out[who] / "cost.json")["participants"]) == [who]
 
 

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -322,11 +321,15 @@ def test_a_ledger_that_cannot_be_used_leaves_no_new_ballot(tmp_path: Path, monke
         account.ledger.unlink()
         os.mkfifo(account.ledger)
     if fault == "an interrupt":
-        monkeypatch.setattr(Ledger, "reserve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr(Ledger, "reserve", interrupted)
     with receiving(job, tmp_path, bytes(32), "ann", "bob") as boxes:
         with pytest.raises(KeyboardInterrupt if fault == "an interrupt" else LedgerError):
             cast_vote(job, "tree", tmp_path / "tree.joblib", key=tmp_path / "tree.voter", account=account, seconds=0)
         assert boxes["bob"].next_batch(1, 0)[1:].tolist() == [NOBODY] and not list(tmp_path.glob("*.ballot"))
+
+
+def interrupted(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def read_only(opened: Callable[..., int]) -> Callable[..., int]:

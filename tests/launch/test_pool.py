@@ -60,7 +60,7 @@ def test_an_interrupted_pool_ends_without_a_traceback(tmp_path: Path, number: si
         start = time.monotonic()
         (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)  # as a terminal and a user do it
         process.wait(timeout=PATIENCE)
-        while any(map(alive, pids)) and time.monotonic() < start + 8:  # a child ends once it has its imports
+        while any(map(alive, pids)) and time.monotonic() < start + PATIENCE:  # a child ends once it has its imports
             time.sleep(0.05)
         left = [pid for pid in pids if alive(pid)]
         for pid in left:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
@@ -30,6 +30,8 @@ from smpc.cast import Cast
 from smpc.engine.session import CryptenSession
 from smpc.errors import InputError
 
+_SOURCE = Path(str(resources.files("launch") / "demo.toml"))
+_JOB = "randhie.toml"
 EPSILONS = ("0.1", "1", "10")
 TEST_EVERY = 5  # every fifth person is kept out of the parties' tables, for the reader to test the model on
 
@@ -42,27 +44,35 @@ def run_demo(out: Path, seeds: int) -> None:
     table = _randhie()
     everybody = np.arange(len(table["mdvis"]))
     test = everybody % TEST_EVERY == 0
-    with _all_or_nothing(out):
+    release = out / "release"
+    own = [_JOB, *(party.table.name for party in _task(load_job(_SOURCE)).parties)]
+    with _all_or_nothing(out, [out / name for name in own], release):
         job = _write_job(out, table, ~test)
         start = time.perf_counter()
-        run_locally(job.path, out / "release")
+        run_locally(job.path, release)
         seconds = time.perf_counter() - start
-    print(f"{summary(out / 'release')}\n\nthe job took {seconds:.1f} s, processes started and ended")
-    print(f"{report_line(out / 'release')}\n")
-    _compare(job.cast, cast(FunctionalTask, job.task), table, test, seeds)
+    print(f"{summary(release)}\n\nthe job took {seconds:.1f} s, processes started and ended")
+    print(f"{report_line(release)}\n")
+    _compare(job.cast, _task(job), table, test, seeds)
 
 
 @contextmanager
-def _all_or_nothing(out: Path) -> Iterator[None]:
-    """Keep `out` for this process, and remove what is in it if the block fails: the next demo may have its name."""
+def _all_or_nothing(out: Path, files: Sequence[Path], release: Path) -> Iterator[None]:
+    """Keep `out` for this process; if the block fails, remove what the demo wrote: the next one may have the name."""
     with reserved(out):
         try:
             yield
         except BaseException:
             with ignored(*ALL):
-                for path in out.iterdir():
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                shutil.rmtree(release, ignore_errors=True)
+                for path in files:
+                    with suppress(OSError):
+                        path.unlink(missing_ok=True)
             raise
+
+
+def _task(job: Job) -> FunctionalTask:
+    return cast(FunctionalTask, job.task)  # as demo.toml says
 
 
 def _randhie() -> dict[str, Floats]:
@@ -76,11 +86,11 @@ def _randhie() -> dict[str, Floats]:
 
 def _write_job(out: Path, table: dict[str, Floats], rows: np.ndarray[Any, np.dtype[np.bool_]]) -> Job:
     """The job file and its parties' tables of these rows."""
-    path = out / "randhie.toml"
-    shutil.copyfile(str(resources.files("launch") / "demo.toml"), path)
+    path = out / _JOB
+    shutil.copyfile(_SOURCE, path)
     job = load_job(path)
     people = np.flatnonzero(rows)
-    for party in cast(FunctionalTask, job.task).parties:  # as demo.toml says
+    for party in _task(job).parties:
         names = [column.name for column in party.columns]
         lines = [",".join([party.id, *names])]
         values = np.column_stack([table[name][people] for name in names])

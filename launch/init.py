@@ -84,17 +84,19 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
         holder=_quoted(holder),
         label=_quoted(column),
     )
-    left = 0
+    left, remarks = 0, []
     for number, (name, table) in enumerate(tables.items()):
         if not NAME.fullmatch(name):
             raise InputError(f"--party {name}={table}: a name has {NAME_RULE}")
         if name in _OTHERS:
             raise InputError(f"--party {name}={table}: the job's {name} has this name; take another")
+        check_columns(Path(table), [identifier, *([column] if name == holder else [])])
         names = column_names(Path(table))
-        odd = next((feature for feature in names if not is_plain(feature, MAX_NAME)), None)
-        if odd is not None:
-            raise InputError(f"{table}: the column {shown(odd)} needs a name of 1 to {MAX_NAME} printable characters")
-        check_columns(Path(table), [identifier, *([column] if name == holder else []), *names])
+        fit = [feature for feature in names if is_plain(feature, MAX_NAME) and names.count(feature) == 1]
+        out = list(dict.fromkeys(feature for feature in names if feature not in fit))
+        if out:
+            told = ", ".join(map(shown, out[:10]))
+            remarks.append(f"{table}: left out, as no job takes such names: {told}")
         text += _PARTY.format(
             name=_quoted(name),
             table=_quoted(_relative(Path(table), path)),
@@ -102,16 +104,17 @@ def write_job(path: Path, parties: Sequence[str], label: str, identifier: str, e
             port=7002 + number,
             certificate=_quoted(f"{name}.crt"),
         )
-        for feature in names:
+        for feature in fit:
             if feature != identifier:
                 bounds = "[0, 1]" if loss == "logistic" and (name, feature) == (holder, column) else "[]"
                 left += bounds == "[]"
                 text += f"{_quoted(feature)} = {bounds}\n"
     write_new(path, text)
-    return (
+    remarks.append(
         f"{path}: fill in the bounds of {left} columns ([lowest, highest] that a value can be), or take columns out; "
         f"then `smpc explain {shlex.quote(str(path))}`"
     )
+    return "\n".join(remarks)
 
 
 def _split(text: str, mark: str, option: str, form: str) -> tuple[str, str]:

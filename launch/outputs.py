@@ -7,12 +7,12 @@ import json
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from launch.terminal import tell
 from protocols.release import Release
 from smpc.errors import InputError
 
@@ -48,7 +48,7 @@ def kept(folders: Iterable[Path]) -> Iterator[None]:
 
     They are made now; one that stays empty goes. Raises InputError where a job uses one already.
     """
-    advice = "this job needs it until it has ended"
+    advice = "a job keeps files there until it has ended: shorten the table's name, or put it where there is room"
     taken = "another job uses it; wait until it has ended (two parties of one job need tables of their own)"
     with ExitStack() as stack:
         for folder in folders:
@@ -75,10 +75,10 @@ def _locked(folder: Path, name: str, advice: str, taken: str, *, mode: int = 0o7
             raise InputError(f"{name}: {taken}") from None
         yield
     finally:
-        os.close(handle)
-        if made:
+        if made:  # while it is locked: whoever waits for it must not get a folder that goes
             with suppress(OSError):  # written to by now
                 folder.rmdir()
+        os.close(handle)
 
 
 def write_folder(out: Path, files: Mapping[str, str | bytes]) -> None:
@@ -112,9 +112,9 @@ def remove_leftovers(who: str, folders: Iterable[Path]) -> None:
                 with kept([folder]):
                     shutil.rmtree(folder)
         except InputError as error:
-            print(f"{who}: {error}", file=sys.stderr)
+            tell(f"{who}: {error}")
         except OSError as error:
-            print(f"{who}: {folder} could not be removed ({error.strerror or error})", file=sys.stderr)
+            tell(f"{who}: {folder} could not be removed ({error.strerror or error})")
 
 
 def write_file(path: Path, text: str, *, private: bool = False) -> None:

@@ -81,15 +81,16 @@ def take_part(
             start_deadline=job.start_deadline,
             recorder=recorder,
         )
-        with progress.watch(network), network:
-            if me == cast.dealer:
-                dealer = Dealer(network, agreement, cast.parties)
-                dealer.serve()
-                files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
-            else:
-                with excluding(job.path, job.task.parties):
-                    files = job.task.run(cast, network, agreement, mine)
-        if recorder is not None:
-            files[TRACE] = trace_json(recorder, cast.everyone)
-        write_folder(out, files)
+        with progress.watch(network):  # until all is written: whoever says nothing is taken for stopped
+            with network:
+                if me == cast.dealer:
+                    dealer = Dealer(network, agreement, cast.parties)
+                    dealer.serve()
+                    files: dict[str, str | bytes] = {"cost.json": cost_json({me: dealer.report().to_dict()})}
+                else:
+                    with excluding(job.path, job.task.parties):
+                        files = job.task.run(cast, network, agreement, mine)
+            if recorder is not None:
+                files[TRACE] = trace_json(recorder, cast.everyone)
+            write_folder(out, files)
     progress.say(f"done, results are in {out}")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from launch.terminal import tell
 from smpc.engine.network import Network
 
 _SECONDS = 0.25
@@ -27,7 +28,7 @@ class Progress:
     def say(self, phase: str) -> None:
         """Tell a phase that has no rows or bytes: a line that stays."""
         if self._pipe is None:
-            print(f"{self._name}: {phase}", file=sys.stderr, flush=True)
+            tell(f"{self._name}: {phase}")
         else:
             self._tell(phase, 0, 0, 0)
 
@@ -49,7 +50,7 @@ class Progress:
             thread.join()
             self._tell(network.step, *network.rows, sum(network.sent().values()))
             if self._terminal:
-                print(file=sys.stderr)
+                tell("")
 
     def _tell(self, phase: str, rows: int, of: int, sent: int) -> None:
         if self._pipe is not None:
@@ -59,7 +60,7 @@ class Progress:
                 self._pipe = None
                 os.kill(os.getpid(), signal.SIGTERM)
         elif self._terminal:
-            print(line(phase, rows, of, sent), end="", file=sys.stderr, flush=True)
+            tell(line(phase, rows, of, sent), end="")
 
 
 def line(phase: str, rows: int, of: int, sent: int) -> str:
@@ -92,7 +93,7 @@ class Board:
                     shown = time.monotonic()
                     phase, rows, of, _ = min(self._state.values(), key=lambda s: s[1] / s[2] if s[2] else 1.0)
                     total = sum(state[3] for state in self._state.values())
-                    print(line(phase, rows, of, total), end="", file=sys.stderr, flush=True)
+                    tell(line(phase, rows, of, total), end="")
 
     def phase(self, name: str) -> str | None:
         """What `name` told last."""
@@ -103,4 +104,4 @@ class Board:
         os.close(self.write)
         self._thread.join(timeout=2)
         if self._terminal:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            tell("\r\x1b[2K", end="")

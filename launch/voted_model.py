@@ -36,7 +36,8 @@ class VotedModel:
         columns = tuple(Column(name, float(low), float(high)) for name, (low, high) in about["bounds"].items())
         weights = np.array([float(about["coefficients"][name]) for name in weight_names(classes, columns)])
         plain = all(is_plain(name, MAX_NAME) for name in (*classes, *about["bounds"]))
-        if not plain or len(classes) < 2 or not columns or not np.isfinite(weights).all():
+        different = are_different(weight_names(classes, columns))
+        if not plain or not different or len(classes) < 2 or not columns or not np.isfinite(weights).all():
             raise ValueError
         return cls(classes, columns, weights.reshape(-1, len(columns) + 1))
 
@@ -58,6 +59,11 @@ def weight_names(classes: Sequence[str], columns: Sequence[Column]) -> list[str]
     """Two classes have one row of weights, a name a column; more have a row each, names "CLASS: COLUMN"."""
     names = (*(column.name for column in columns), INTERCEPT)
     return list(names) if len(classes) == 2 else [f"{of}: {name}" for of in classes for name in names]
+
+
+def are_different(names: Sequence[str]) -> bool:
+    """Whether each names one weight: class "a", column "b: c" and class "a: b", column "c" together do not."""
+    return len(set(names)) == len(names)
 
 
 def rule(classes: Sequence[str]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from launch.backend import Backend
+from launch.terminal import tell
 from smpc.cost import CostReport
 from smpc.engine.network_session import NetworkSession
 from smpc.session import Session
@@ -29,5 +29,5 @@ def counted_run(session: NetworkSession, backend: Backend, text: Callable[[Sessi
     text(forecast)
     report.compare("whole protocol", forecast.sent(network.me), counted)
     for warning in report.warnings():
-        print(f"warning: {warning}", file=sys.stderr)
+        tell(f"warning: {warning}")
     return result, report

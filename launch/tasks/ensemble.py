@@ -29,7 +29,7 @@ from launch.tables.auxiliary import AuxiliaryTable
 from launch.tasks.counted import counted_run
 from launch.tasks.task import Outlook, Prepared, Task
 from launch.tasks.trial import ROWS, Size, Trial
-from launch.voted_model import FEATURES, VOTED, rule, weight_names
+from launch.voted_model import FEATURES, VOTED, are_different, rule, weight_names
 from protocols.ensemble import paper, statistic
 from protocols.ensemble.auxiliary import Auxiliary
 from protocols.ensemble.budget import Budget
@@ -90,14 +90,17 @@ class EnsembleTask(Task):
     def read(cls, path: Path, top: Fields, job: Fields) -> EnsembleTask:
         voters = top.inner("voters", ("keys", "seconds"))
         samples = top.inner("auxiliary", ("table", "id", "columns", "classes", "clip"))
+        table, classes = AuxiliaryTable.read(path, samples), read_classes(samples)
+        if not are_different(weight_names(classes, table.columns)):
+            raise JobError(f"{path}: a class and a column together are called like others (CLASS: COLUMN); rename one")
         return cls(
             job=job.text("name"),
             release=job.text("release", STATISTIC, among=(STATISTIC, *LABELS)),
             budget=Budget(read_epsilon(job, "epsilon"), read_delta(job) if job.has("delta") else None),
             regularisation=Fraction(str(job.number("regularisation", 1e-4, 1e-9, 100))),
             constants=job.text("constants", "tight", among=CONSTANTS),
-            table=AuxiliaryTable.read(path, samples),
-            classes=read_classes(samples),
+            table=table,
+            classes=classes,
             roster=path.parent / voters.text("keys"),
             seconds=voters.number("seconds", 600, 1, LONGEST_VOTE),
             parties=read_compute_parties(path, top),

@@ -9,13 +9,13 @@ folder, has a list of its own.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from launch.jobfile.endpoints import NAME, Endpoint
 from launch.jobfile.fields import JobError
+from launch.terminal import tell
 from smpc.coin_tossing import CoinTossError
 from smpc.engine.tls import fingerprint
 from smpc.errors import InputError
@@ -71,7 +71,7 @@ def _exclude(path: Path, party: Endpoint, reason: str) -> None:
             file.write("\n" * unended + f"{party.name} {_mark(party)} {reason}\n")
     except (OSError, InputError) as error:  # what happened must be told in any case
         why = error.strerror if isinstance(error, OSError) else error
-        print(f"{path}: cannot be written ({why}); keep {party.name} out of later jobs", file=sys.stderr)
+        tell(f"{path}: cannot be written ({why}); keep {party.name} out of later jobs")
 
 
 def _list_of(job: Path) -> Path:

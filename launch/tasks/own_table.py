@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 
 from launch.jobfile.parties import PartySpec
 from launch.tables.table import Table, read_table
+from launch.terminal import tell
 from mechanisms.guarantee import Guarantee
 from mechanisms.ledger import Ledger
 from protocols.schema import Floats
@@ -30,12 +30,11 @@ def own_table(parties: Sequence[PartySpec], me: str, *, clip: bool | None) -> Ta
         if spec.name == me:
             table = read_table(spec, clip=clip)
             for column, count in table.clipped.items():
-                print(f"{me}: {count} values of {column} were clipped to its bounds", file=sys.stderr)
+                tell(f"{me}: {count} values of {column} were clipped to its bounds")
             if table.alike:
-                print(
+                tell(
                     f"{me}: {table.alike} ids of {spec.id} differ from others in zeros in front only; one person needs "
-                    "one row, or noise hides less of it",
-                    file=sys.stderr,
+                    "one row, or noise hides less of it"
                 )
             return table
     return None
@@ -70,12 +69,10 @@ def charge(parties: Sequence[PartySpec], me: str, guarantee: Guarantee, *, collu
         if spec.name != me:
             continue
         if spec.ledger is None:
-            print(
-                f"{me}: no ledger in the job file: nobody keeps count of releases of {spec.table.name}", file=sys.stderr
-            )
+            tell(f"{me}: no ledger in the job file: nobody keeps count of releases of {spec.table.name}")
             return
         account = Ledger(spec.ledger).reserve(spec.data_set, guarantee.worst(collusion), job=job)
-        print(f"{me}: {account}", file=sys.stderr)
+        tell(f"{me}: {account}")
 
 
 def admit(

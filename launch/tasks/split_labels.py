@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from launch.jobfile.parties import PartySpec
 from launch.tables.table import Table
 from launch.tasks.own_table import charge, check_affordable
 from launch.tasks.split import SplitTask
+from launch.terminal import tell
 from mechanisms.guarantee import Row
 from mechanisms.ledger import BudgetError, Ledger
 from mechanisms.randomness import SecureRandom
@@ -35,17 +35,15 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> Callable[[], None
     memo, ids = Memo(memo_place(spec, task.label)), _ids(table)
     changed = memo.changed(ids, _labels(table), plan.law)
     if changed:
-        print(
+        tell(
             f"{spec.name}: {changed} values of {task.label.name} are others than when they were perturbed; what was "
-            "drawn stays",
-            file=sys.stderr,
+            "drawn stays"
         )
     new, others = memo.strangers(ids)
     if new and others:
-        print(
+        tell(
             f"{spec.name}: {new} ids of {spec.id} are new to {memo.path.name}, which has draws of {others} others; "
-            "the same people under other ids would cost epsilon again, which no ledger sees",
-            file=sys.stderr,
+            "the same people under other ids would cost epsilon again, which no ledger sees"
         )
     return partial(_check_budget, task, plan, memo, ids, again=new < len(ids))
 

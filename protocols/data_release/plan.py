@@ -126,7 +126,7 @@ class ReleasePlan:
 
     @property
     def noise_deviation(self) -> float:
-        """Of `dgm`: the standard deviation that noise gives a de-biased sum of products of two columns (the largest).
+        """Of `dgm`: the standard deviation that noise gives a de-biased sum of products of two different columns.
 
         Columns are scaled to [-1, 1], as in `Plan` of the functional mechanism: with v the noise's variance then, each
         of n products gets at most 2 v from noise times values, and v^2 from noise times noise.

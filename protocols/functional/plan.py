@@ -32,6 +32,7 @@ ROUNDING_SHARE = Fraction(1, 100)  # of the noise's standard deviation: what rou
 TAIL_PROBABILITY = Fraction(1, 2**40)  # that any noise leaves the room kept for it in the ring
 NOISE_ORDERS = ("shares", "joint", "paper")
 JOINT_DELTA = Fraction(1, 2**30)  # the most that finite precision may cost: far below one over any number of people
+_LARGEST_DENOMINATOR = 10**300  # a ledger and a guarantee write what follows from it as text
 _SOME_BITS = 8  # the noise in real units does not depend on the bits: any number shows it
 
 
@@ -258,4 +259,7 @@ def _achieved(schema: Schema, options: Options, epsilon: Fraction | None) -> Fra
     if odd:
         word = "is missing" if odd[0] in wanted else f"is none of {', '.join('-'.join(pair) for pair in wanted)}"
         raise InputError(f"budget {'-'.join(odd[0])} {word}; every party (p-p) and every pair needs one")
-    return sum(given.values(), Fraction(0))
+    total = sum(given.values(), Fraction(0))
+    if total.denominator > _LARGEST_DENOMINATOR:
+        raise InputError("the budgets' sum has a denominator of over 300 digits: write them with fewer digits")
+    return total

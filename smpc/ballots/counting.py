@@ -107,7 +107,7 @@ def _batches(
         left.difference_update(named.tolist())
         more, batch = bool(line[0]), named.astype(np.int64)
         if not batch.size:
-            waits -= 1
+            waits -= more
             if not waits:
                 raise PeerError(f"{first} waits for ballots after {LONGEST_VOTE:g} s, and no vote lasts as long")
             continue

@@ -41,7 +41,7 @@ class Reason(Enum):
     LENGTH = "wrong length"
     DUPLICATE = "a second ballot; the first one counts"
     LATE = "after the close"
-    ROOM = "this party has no room to keep it"
+    ROOM = "this party has no room to keep it; vote again when the job is run again"
     DIFFERENT = "not received alike by all compute parties"
     CHECK = "not exactly one vote for every sample"
 

@@ -262,6 +262,22 @@ def test_a_first_party_that_never_ends_the_vote_is_named(tmp_path: Path, monkeyp
     assert sum(lines) >= counting.LONGEST_VOTE
 
 
+def test_the_line_that_closes_the_longest_vote_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    election = Election(PARTIES, VOTERS, 4, 2)
+    boxes = election.boxes(tmp_path)
+    put(boxes, election.ballot("v0", election.votes("v0")))
+    most = int(counting.LONGEST_VOTE / counting.BATCH_SECONDS)
+    lines = iter([[1, 0], *[[1, NOBODY]] * most, [0, NOBODY]])
+    monkeypatch.setattr(Box, "next_batch", lambda box, most, seconds: padded(next(lines), most))
+    boxes["ann"].close()
+    result = tally(ClearSession(Cast(PARTIES)), {p: Held(p, b) for p, b in boxes.items()}, election.poll)
+    assert result.counted == ("v0",)
+
+
+def padded(line: list[float], most: int) -> np.ndarray:
+    return np.array([*line, *[NOBODY] * (1 + most - len(line))], dtype=np.float64)
+
+
 @pytest.mark.parametrize(
     "lines", [[[1, 1]], [[1, 7]], [[0.5, 1]], [[-2, 1]], [[np.nan, 1]], [[1e300, 1]], [[0, 1], [2, 1]]]
 )

@@ -35,6 +35,20 @@ def test_an_interrupted_demo_leaves_nothing(
         assert list(tmp_path.rglob("*")) == ([out] if kept else [])
 
 
+def test_an_interrupted_demo_leaves_what_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+
+    def interrupted(*_: object) -> None:
+        (out / "mine").mkdir()
+        (out / "mine" / "notes.txt").touch()
+        (out / "release").symlink_to(out / "mine")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run_locally", interrupted)
+    assert main(["demo", "--out", str(out)]) == 130
+    assert sorted(path.name for path in out.rglob("*")) == ["mine", "notes.txt", "release"]
+
+
 def test_what_was_released_stays_when_the_comparison_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

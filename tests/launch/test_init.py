@@ -97,18 +97,29 @@ def test_what_cannot_be_used_is_one_line(folder: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("header", "wanted"),
+    ("header", "told"),
     [
-        ("person,age,age", "column 'age' appears twice; "),
-        ("person,age,", "the column '' needs a name of 1 to 64 printable characters"),
-        ("person,\x1b[2J", r"the column '\x1b[2J' needs a name"),
-        (f"person,{'x' * 65}", "needs a name of 1 to 64 printable characters"),
+        ("person,age,age", "'age'"),
+        (",person", "''"),  # the index that pandas writes
+        ("person,\x1b[2J", r"'\x1b[2J'"),
+        (f"person,{'x' * 65}", "'xxxx"),
     ],
 )
-def test_names_that_no_job_takes(folder: Path, capsys: pytest.CaptureFixture[str], header: str, wanted: str) -> None:
-    (folder / "a.csv").write_text(f"{header}\n")
-    assert init(folder) == 1
-    assert wanted in capsys.readouterr().err and not (folder / "job.toml").exists()
+def test_columns_that_no_job_takes_are_left_out_and_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], header: str, told: str
+) -> None:
+    (folder / "a.csv").write_text(f"{header},weight\n")
+    assert init(folder) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"{folder / 'a.csv'}: left out, as no job takes such names: ") and told in first
+    assert [column.name for column in filled(folder).features["ann"]] == ["weight"]
+
+
+def test_a_label_or_id_that_no_job_takes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for header, wanted in (("person,ill,ill", "column 'ill' appears twice"), ("person,person,ill", "column 'person'")):
+        (folder / "b.csv").write_text(f"{header}\n")
+        assert init(folder) == 1 and wanted in capsys.readouterr().err
+        assert not (folder / "job.toml").exists()
 
 
 @pytest.mark.parametrize("name", ["server", "dealer"])

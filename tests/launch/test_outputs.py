@@ -237,12 +237,23 @@ def test_who_waited_for_a_folder_that_is_removed_has_none(tmp_path: Path, monkey
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     with (
-        pytest.raises(InputError, match=rf"/{name}: cannot be made \(.*\); this job needs it"),
+        pytest.raises(
+            InputError, match=rf"/{name}: cannot be made \(.*\); a job keeps files there .*: shorten the table's name"
+        ),
         kept([tmp_path / name]),
     ):
         pytest.fail("there is none")
     with kept([tmp_path / "none" / name]):  # nor a table beside it, which is told
         pass
+
+
+def test_an_empty_folder_goes_while_it_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or whoever gets the lock next would keep a folder that goes, and a third one keep it, too."""
+    closed, there = os.close, []
+    monkeypatch.setattr(os, "close", lambda handle: (there.append((tmp_path / "own").exists()), closed(handle)))
+    with kept([tmp_path / "own"]):
+        pass
+    assert there == [False]
 
 
 def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ import pytest
 
 from launch.cli import main
 from launch.job import load_job
+from launch.jobfile.fields import JobError
 from launch.models import ReleasedModel, load_model
 from launch.noise_share import noise_of
 from launch.tasks.ensemble import EnsembleTask
-from launch.voted_model import VotedModel
+from launch.voted_model import VotedModel, weight_names
 from mechanisms.guarantee import Guarantee
 from protocols.ensemble.release import EnsembleRelease
 from protocols.ensemble.statistic import StatisticPlan
+from protocols.schema import Column
 from smpc.errors import InputError
 from tests.launch.test_ensemble import SAMPLES, points, write_job
 
@@ -95,6 +97,13 @@ def task_of_three(folder: Path) -> EnsembleTask:
         {"bounds": {"a": [0], "b": [0, 1]}},
         {"coefficients": {"a": 1.0, "b": float("nan"), "intercept": 0.0}},
         {"coefficients": [1.0]},
+        {
+            "classes": ["p", "p: q", "z"],
+            "bounds": {"q: a": [0, 1], "a": [0, 1]},
+            "coefficients": dict.fromkeys(
+                weight_names(("p", "p: q", "z"), (Column("q: a", 0, 1), Column("a", 0, 1))), 1.0
+            ),
+        },
     ],
 )
 def test_what_is_no_model(tmp_path: Path, change: dict[str, Any]) -> None:
@@ -137,3 +146,11 @@ def test_noise_is_told_before_and_after(tmp_path: Path, release: str) -> None:
         assert noise is not None and noise[0] == told and told.startswith("noise: 0.028 of the largest length")
     else:
         assert noise is None and told == ""
+
+
+def test_classes_and_columns_that_make_one_name_of_two_are_refused(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    text = path.read_text().replace('classes = ["down", "up"]', 'classes = ["p", "p: q", "z"]')
+    path.write_text(text.replace("b = [-3, 3]", '"q: a" = [-3, 3]'))
+    with pytest.raises(JobError, match=r"a class and a column together are called like others .*; rename one$"):
+        load_job(path)

@@ -161,6 +161,13 @@ def order(block: tuple[str, str]) -> tuple[bool, tuple[str, str]]:
     return block[0] != block[1], block
 
 
+def test_budgets_whose_sum_no_ledger_could_write_are_refused() -> None:
+    of, _ = binary(60, {"ann": 1, "bob": 1, "cid": 1}, "bob")
+    odd = {pair: Fraction(1, 10**60 + 2 * number + 1) for number, pair in enumerate(BUDGETS)}
+    with pytest.raises(InputError, match=r"denominator of over 300 digits: write them with fewer digits$"):
+        Plan.make(of, options=Options(budgets=odd))
+
+
 def test_bottom_up_needs_every_block_once() -> None:
     of, _ = binary(60, {"ann": 1, "bob": 1, "cid": 1}, "bob")
     some = {pair: e for pair, e in BUDGETS.items() if pair != ("ann", "cid")}

@@ -59,7 +59,7 @@ class Account:
     def __str__(self) -> str:
         return (
             f"{self.data_set} ({self.unit}): epsilon {_show(self.spent_epsilon)} of {_show(self.cap_epsilon)} spent, "
-            f"delta {_show(self.spent_delta)} of {_show(self.cap_delta)}, {self.charges} charges"
+            f"delta {_show(self.spent_delta)} of {_show(self.cap_delta)}, {self.charges} charge{'' if self.charges == 1 else 's'}"
         )
 
 

@@ -57,9 +57,10 @@ class Account:
     charges: int
 
     def __str__(self) -> str:
+        charges = "1 charge" if self.charges == 1 else f"{self.charges} charges"
         return (
             f"{self.data_set} ({self.unit}): epsilon {_show(self.spent_epsilon)} of {_show(self.cap_epsilon)} spent, "
-            f"delta {_show(self.spent_delta)} of {_show(self.cap_delta)}, {self.charges} charge{'' if self.charges == 1 else 's'}"
+            f"delta {_show(self.spent_delta)} of {_show(self.cap_delta)}, {charges}"
         )
 
 

@@ -39,7 +39,7 @@ def explain(path: Path, rows: int | None) -> tuple[str, BudgetError | None]:
         routes = ((to, count) for (sender, to), count in outlook.forecast.bytes.items() if sender == name and count)
         told = ", ".join(f"{to} {count / 1000:,.1f} kB" for to, count in routes)
         lines.append(f"  {name:<{width}}  {outlook.forecast.sent(name) / 1000:>12,.1f} kB  {told}")
-    absent = [party for party in _tables(job) if not is_here(party.table)]
+    absent = [party for party in _tables(job) if party.name not in mine]
     if absent:
         lines += ["", "not checked, for it is not on this machine:"]
         lines += [f"  {party.table} of {party.name}" for party in absent]

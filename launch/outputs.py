@@ -141,11 +141,11 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
 def write_new(path: Path, text: str) -> None:
     """Write all of `text` or nothing, never over another file. Raises InputError."""
     try:
-        file = open(path, "x", encoding="utf-8")  # noqa: SIM115  # closed below
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; name a new file") from None
     try:
-        with file:
+        with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
     except BaseException as error:
         path.unlink()

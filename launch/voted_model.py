@@ -34,10 +34,10 @@ class VotedModel:
         """From what model.json says. Raises an error of Python's for anything else."""
         classes = tuple(about["classes"] if isinstance(about["classes"], list) else ())
         columns = tuple(Column(name, float(low), float(high)) for name, (low, high) in about["bounds"].items())
-        weights = np.array([float(about["coefficients"][name]) for name in weight_names(classes, columns)])
+        names = weight_names(classes, columns)
+        weights = np.array([float(about["coefficients"][name]) for name in names])
         plain = all(is_plain(name, MAX_NAME) for name in (*classes, *about["bounds"]))
-        different = are_different(weight_names(classes, columns))
-        if not plain or not different or len(classes) < 2 or not columns or not np.isfinite(weights).all():
+        if not plain or not are_different(names) or len(classes) < 2 or not columns or not np.isfinite(weights).all():
             raise ValueError
         return cls(classes, columns, weights.reshape(-1, len(columns) + 1))
 

@@ -16,6 +16,7 @@ from launch.jobfile.parties import PartySpec
 from launch.tables.table import Table
 from launch.tasks.own_table import charge, check_affordable
 from launch.tasks.split import SplitTask
+from launch.tasks.task import Prepared
 from launch.terminal import tell
 from mechanisms.guarantee import Row
 from mechanisms.ledger import BudgetError, Ledger
@@ -45,18 +46,17 @@ def check_labels(task: SplitTask, plan: Plan, table: Table) -> Callable[[], None
             f"{spec.name}: {new} ids of {spec.id} are new to {memo.path.name}, which has draws of {others} others; "
             "the same people under other ids would cost epsilon again, which no ledger sees"
         )
-    return partial(_check_budget, task, plan, memo, ids, again=new < len(ids))
-
-
-def _check_budget(task: SplitTask, plan: Plan, memo: Memo, ids: list[str], *, again: bool) -> None:
-    """`again`: there are draws of these people."""
-    spec = task.spec(plan.labels)
-    if plan.law is None or spec.ledger is None:
-        return
+    if spec.ledger is None:
+        return Prepared().check_budget
     account = _account(spec, spec.ledger, plan.guarantee.worst(1), task.job)
-    due = memo.due(ids, plan.law, copies=plan.copies, account=account)
+    due = partial(memo.due, ids, plan.law, copies=plan.copies, account=account)
+    return partial(_check_budget, account, due, again=new < len(ids))
+
+
+def _check_budget(account: Account, due: Callable[[], tuple[Fraction, Fraction]], *, again: bool) -> None:
+    """`again`: there are draws of these people."""
     try:
-        account.check(*due)
+        account.check(*due())
     except BudgetError as error:
         if not again:
             raise

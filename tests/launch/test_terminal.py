@@ -61,7 +61,8 @@ def test_a_participant_tells_its_progress_until_its_results_are_written(
     monkeypatch.setattr(participant, "join", lambda *_, **__: (nullcontext(), None))
     monkeypatch.setattr(SplitTask, "run", lambda *_: {"cost.json": "{}"})
     monkeypatch.setattr(participant, "write_folder", lambda *_: told.append("written"))
+    nowhere: Any = None
     endpoints: Any = SimpleNamespace(certificates={}, addresses={}, public_facts=dict)
     identity: Any = SimpleNamespace(name="a")
-    participant.take_part(job, identity, endpoints, lambda: None, tmp_path / "out", Watched("a"))  # type: ignore[arg-type, return-value]
+    participant.take_part(job, identity, endpoints, lambda: nowhere, tmp_path / "out", Watched("a"))
     assert told == ["watch", "written", "end"]
